@@ -307,6 +307,8 @@ static lac_status_t check_epilogue(const lac_ctx_t *ctx, const lac_epilogue_t *e
     lac_status_t status = check_values(e);
     if (lac_is_half(c->dt))
         return lac_fail(LAC_ERR_TYPE, "c.dt: an epilogue is for LAC_F32 and LAC_F64 outputs");
+    if (c->dt == LAC_F64 && device)
+        return lac_fail(LAC_ERR_TYPE, "c.dt: an epilogue on a device is for LAC_F32 outputs");
     if (!status) status = check_bias(ctx, e, c);
     if (status) return status;
     if (!ctx->backend->apply_epilogue)

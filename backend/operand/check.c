@@ -107,28 +107,34 @@ static const char *space_name(lac_space_t space)
     return space == LAC_HOST ? "LAC_HOST" : space == LAC_DEVICE ? "LAC_DEVICE" : "no memory space";
 }
 
-static lac_status_t check_type(const char *name, lac_dt_t dt, bool output, bool halves,
+static lac_status_t check_type(const char *name, lac_dt_t dt, bool output, bool products,
                                lac_location_t location)
 {
     if (!lac_is_half(dt) && dt != LAC_F32 && dt != LAC_F64 && (output || dt != LAC_U8))
         return lac_fail(LAC_ERR_TYPE, "%s.dt: %d is not %s", name, (int)dt,
                         output ? "LAC_F32 or LAC_F64" : "LAC_F32, LAC_F64 or LAC_U8");
-    if (dt == LAC_F64 && location.space == LAC_DEVICE)
-        return lac_fail(LAC_ERR_TYPE, "%s.dt: LAC_F64 is computed on the host alone", name);
+    if (dt == LAC_F64 && location.space == LAC_DEVICE && !products)
+        return lac_fail(LAC_ERR_TYPE, "%s.dt: LAC_F64 is on a device for products, and not for this call",
+                        name);
     if (lac_is_half(dt) && location.space != LAC_DEVICE)
         return lac_fail(LAC_ERR_TYPE, "%s.dt: %s is computed on a device alone", name, type_name(dt));
-    if (lac_is_half(dt) && !halves)
+    if (lac_is_half(dt) && !products)
         return lac_fail(LAC_ERR_TYPE, "%s.dt: %s is for products, and not for this call", name,
                         type_name(dt));
     return LAC_OK;
 }
 
-static lac_status_t check_operand(const char *name, const lac_obj_t *obj, bool output, bool halves,
+static lac_status_t check_operand(const char *name, const lac_obj_t *obj, bool output, bool products,
                                   lac_location_t location)
 {
     if (!obj) return lac_fail(LAC_ERR_NULL, "%s: is NULL", name);
-    lac_status_t status = check_type(name, obj->dt, output, halves, location);
+    lac_status_t status = check_type(name, obj->dt, output, products, location);
     if (status) return status;
+    if (!products && location.space == LAC_DEVICE && obj->meta && lac_meta_values(obj->meta) == LAC_F64)
+        return lac_fail(
+            LAC_ERR_TYPE,
+            "%s.meta: its values are LAC_F64, which on a device are for products, and not for this call",
+            name);
     if (obj->trans != LAC_NO_TRANS && obj->trans != LAC_TRANS)
         return lac_fail(LAC_ERR_VALUE, "%s.trans: %d is neither LAC_NO_TRANS nor LAC_TRANS", name,
                         (int)obj->trans);

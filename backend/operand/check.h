@@ -14,7 +14,7 @@
  * overflow, strides that make elements overlap, a buffer in the context's `space` or a sparse
  * format that stands for it, and metadata whose extents differ. */
 lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_location_t location);
-/* The same of a call that takes LAC_F16 and LAC_BF16 where it computes on a device. */
+/* The same of a call that takes LAC_F16, LAC_BF16 and LAC_F64 where it computes on a device. */
 lac_status_t lac_check_any_operand(const char *name, const lac_obj_t *obj, bool output,
                                    lac_location_t location);
 

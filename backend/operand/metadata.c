@@ -134,8 +134,6 @@ lac_status_t lac_meta_set_type(lac_meta_t *meta, lac_dt_t dt)
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
     if (dt != LAC_F32 && dt != LAC_F64)
         return lac_fail(LAC_ERR_TYPE, "dt: %d is neither LAC_F32 nor LAC_F64", (int)dt);
-    if (dt == LAC_F64 && (meta->memory || meta->residency == LAC_RESIDENCY_DEVICE))
-        return lac_fail(LAC_ERR_TYPE, "dt: metadata on a device holds values of LAC_F32");
     if (!lac_meta_settle_values(meta, dt))
         return lac_fail(LAC_ERR_TYPE, "dt: the metadata holds values of %s already",
                         dt == LAC_F64 ? "LAC_F32" : "LAC_F64");

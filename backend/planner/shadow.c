@@ -84,8 +84,8 @@ static void find_stretch(const lac_problem_t *p, lac_shadow_t *shadow)
 bool lac_shadow_begin_device(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p)
 {
     if (!p->m || !p->n) return false;
-    if (lac_is_half(p->dt)) {
-        lac_warn("compare: left out for f16 and bf16 outputs");
+    if (p->dt != LAC_F32) {
+        lac_warn("compare: left out on a device for f16, bf16 and f64 outputs");
         return false;
     }
     if (ctx->backend->device->capturing(ctx->exec)) {

@@ -154,7 +154,7 @@ void run(const Problem &q, cublasHandle_t dense, cusparseHandle_t sparse, bool c
     CUDA_CHECK(cudaMemcpy(&nnz, ptr + q.m, 8, cudaMemcpyDeviceToHost));
     CUDA_CHECK(cudaMalloc(&idx, 4 * (size_t)nnz));
     CUDA_CHECK(cudaMalloc(&val, 4 * (size_t)nnz));
-    lac_cuda_csr_fill(q.m, q.k, &b.s, ptr, idx, val, stream);
+    lac_cuda_csr_fill(q.m, q.k, &b.s, ptr, idx, LAC_F32, val, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     b.csr = {ptr, idx, val, nnz};
     printf("%s: %lld nonzeros\n", b.name.c_str(), (long long)nnz);

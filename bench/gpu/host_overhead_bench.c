@@ -149,7 +149,8 @@ static void describe(work_t *w)
                                       .rs = n,
                                       .cs = 1};
     w->dense = (lac_cuda_dense_t){LAC_F32, w->a.buf, k, 1, w->density};
-    must(lac_device_alloc(w->ctx, (size_t)lac_cuda_event_slots_bytes(m, k), &w->workspace), "memory");
+    must(lac_device_alloc(w->ctx, (size_t)lac_cuda_event_slots_bytes(m, k, LAC_F32), &w->workspace),
+         "memory");
 }
 
 /* The site settles: its density is known, its routes have been measured. */

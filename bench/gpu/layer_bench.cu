@@ -49,7 +49,7 @@ Layer make(int64_t m, int64_t k, int64_t n, double density, bool columns)
     int64_t bytes = 1 << 20;
     for (int64_t each :
          {lac_cuda_tiles_bytes(LAC_F32, m, n, k, false), lac_cuda_csr_bytes(m), lac_cuda_schedule_scratch(m),
-          lac_cuda_csr_long_bytes(m, n, k), lac_cuda_event_slots_bytes(m, k)})
+          lac_cuda_csr_long_bytes(m, n, k), lac_cuda_event_slots_bytes(m, k, LAC_F32)})
         bytes = std::max(bytes, each);
     x.workspace = device_bytes(bytes);
     CUDA_CHECK(cudaDeviceSynchronize());
@@ -68,7 +68,7 @@ bool make_schedule(Layer &x)
     float *val = (float *)device_bytes(4 * x.rows.nnz);
     x.rows.ptr = ptr, x.rows.idx = idx, x.rows.val = val;
     x.steps = device_bytes(lac_cuda_schedule_bytes(x.m, x.k, x.rows.nnz));
-    return !lac_cuda_csr_fill(x.m, x.k, &a, ptr, idx, val, stream) &&
+    return !lac_cuda_csr_fill(x.m, x.k, &a, ptr, idx, LAC_F32, val, stream) &&
            !lac_cuda_schedule(x.m, x.k, &x.rows, x.steps, x.workspace, stream);
 }
 
@@ -203,7 +203,7 @@ lac_status_t run_formats(const Layer &x, const Formats &f, const lac_cuda_epilog
     if (status == LAC_OK && (way == kCountOfBits || way == kAllOfBits))
         status = lac_cuda_csr_ptr_of_bits(x.m, x.n, f.bits, f.ptr, f.workspace, stream);
     if (status == LAC_OK && way == kAllBehind)
-        status = lac_cuda_csr_fill(x.m, x.n, &c, f.ptr, f.idx, f.val, stream);
+        status = lac_cuda_csr_fill(x.m, x.n, &c, f.ptr, f.idx, LAC_F32, f.val, stream);
     if (status == LAC_OK && way == kAllOfBits)
         status = lac_cuda_csr_fill_of_bits(x.m, x.n, f.bits, x.c, x.n, 1, f.ptr, f.idx, f.val, stream);
     if (status == LAC_OK && (way == kBitsBehind || way == kAllBehind))

@@ -37,7 +37,7 @@ void bench_metadata(cublasHandle_t handle, FILE *json)
         run("active list", [&](int) { return lac_cuda_active_list(m, k, &d, idx, ptr, workspace, stream); });
         run("csr", [&](int) {
             const lac_status_t st = lac_cuda_csr_ptr(m, k, &d, ptr, workspace, stream);
-            return st == LAC_OK ? lac_cuda_csr_fill(m, k, &d, ptr, idx, val, stream) : st;
+            return st == LAC_OK ? lac_cuda_csr_fill(m, k, &d, ptr, idx, LAC_F32, val, stream) : st;
         });
         for (void *x : {(void *)s, (void *)ptr, (void *)idx, (void *)val, workspace}) cudaFree(x);
         float *w = random_device<float>(k * k, 1.0, 6), *copy;
@@ -70,7 +70,7 @@ void bench_metadata(cublasHandle_t handle, FILE *json)
         CUDA_CHECK(cudaMalloc(&workspace, (size_t)lac_cuda_csr_bytes(m)));
         const lac_cuda_dense_t d = {LAC_F32, s, k, 1, density};
         lac_cuda_csr_ptr(m, k, &d, ptr, workspace, stream);
-        lac_cuda_csr_fill(m, k, &d, ptr, idx, val, stream);
+        lac_cuda_csr_fill(m, k, &d, ptr, idx, LAC_F32, val, stream);
         lac_cuda_fill_bits(m, k, &d, bits, stream);
         const lac_cuda_bits_t b = {words, bits, ptr, val};
         for (const int64_t n : {1, 2, 4, 8, 16}) {

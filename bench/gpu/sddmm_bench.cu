@@ -58,7 +58,7 @@ Pattern make_pattern(int64_t m, int64_t n, double density)
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaMalloc(&s.idx, sizeof *s.idx * (size_t)s.nnz));
     CUDA_CHECK(cudaMalloc(&s.values, sizeof *s.values * (size_t)s.nnz));
-    lac_cuda_csr_fill(m, n, &dense, s.ptr, s.idx, s.values, stream);
+    lac_cuda_csr_fill(m, n, &dense, s.ptr, s.idx, LAC_F32, s.values, stream);
     narrow_pointers<<<256, 256, 0, stream>>>(m + 1, s.ptr, s.narrow);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     cudaFree(mask), cudaFree(workspace);

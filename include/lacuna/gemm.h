@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The product: C := beta C + alpha op(A) op(B), the decision behind it, and plans.
  *
- * C is LAC_F32, or on the host LAC_F64; A and B are of its type, or LAC_U8. On a device A and B may be
+ * C is LAC_F32 or LAC_F64; A and B are of its type, or LAC_U8. On a device A and B may be
  * LAC_F16 or LAC_BF16, both, or one beside LAC_U8, and C of that type or LAC_F32; or one beside LAC_F32, and
  * C LAC_F32: sums are f32, and rounded once. alpha and beta point at one number of C's type, of f32 where
  * that is of two bytes; NULL stands for alpha = 1 and beta = 0. beta = 0 never reads C; alpha = 0 never reads

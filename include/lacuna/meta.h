@@ -39,8 +39,9 @@ LAC_API lac_status_t lac_meta_create_for(lac_ctx_t *ctx, lac_meta_t **meta, lac_
 
 /* The type of the values in all of its formats, attached or measured: LAC_F32 or LAC_F64. It is settled once,
  * by this call or by the first use: what is attached first is LAC_F32, what is measured is of the operand's
- * type; binary events take that of their first product, or LAC_F32. Metadata on a device holds LAC_F32.
- * Errors: NULL; TYPE (neither, or settled otherwise). */
+ * type; binary events take that of their first product, or LAC_F32. On a device binary events that are
+ * measured hold LAC_F32 unless this call says otherwise. Errors: NULL; TYPE (neither, or settled otherwise).
+ */
 LAC_API lac_status_t lac_meta_set_type(lac_meta_t *meta, lac_dt_t dt);
 
 /* NULL is accepted. Frees what the library built; never what the caller attached. */

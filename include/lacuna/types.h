@@ -45,7 +45,7 @@ typedef int64_t lac_inc_t; /* a stride, in elements  */
 typedef enum lac_dt {
     LAC_F32 = 0, /* IEEE binary32                                                            */
     LAC_U8 = 1,  /* binary events: 0 is no event, any other byte is an event of value 1      */
-    LAC_F64 = 2, /* IEEE binary64: on the host                                               */
+    LAC_F64 = 2, /* IEEE binary64: on a device for products alone                            */
     LAC_F16 = 3, /* IEEE binary16: products on a device, whose sums and scalars are f32      */
     LAC_BF16 = 4 /* bfloat16, the upper half of an f32: the same                             */
 } lac_dt_t;

@@ -31,10 +31,14 @@ extern "C" {
 
 typedef void *lac_cuda_stream_t; /* a cudaStream_t */
 
-/* A scalar of the caller's: read on the device when device != NULL, else passed by value. */
+/* A scalar of the caller's: read on the device when device != NULL, else passed by value. Of a product of
+ * doubles a double, at `device` too. */
 typedef struct lac_cuda_scalar {
     const float *device;
-    float value;
+    union {
+        float value;
+        double f64;
+    };
 } lac_cuda_scalar_t;
 
 /* What becomes of an element x of an output once it is computed: x + bias, or 0 where that, or its magnitude,
@@ -64,13 +68,15 @@ typedef struct lac_cuda_product {
     int64_t rs, cs; /* strides of out */
     lac_cuda_epilogue_t epilogue;
     lac_dt_t w_dt;   /* LAC_F32; event_fused, _slots and _csr take LAC_F16 and LAC_BF16 too, whose  */
-    lac_dt_t out_dt; /* out is of that type, to which sums are rounded once, or LAC_F32             */
+    lac_dt_t out_dt; /* out is of that type, to which sums are rounded once, or LAC_F32; and LAC_F64,
+                        whose out, sums and scalars are too, without an epilogue                    */
 } lac_cuda_product_t;
 
 /* S as it lies in memory: dense with zeros. */
 typedef struct lac_cuda_dense {
     lac_dt_t dt; /* LAC_F32, or LAC_U8: any nonzero byte is an event of value 1; LAC_F16 and LAC_BF16 where
-                    there is no W, or W is of that type; event_slots takes any of them with any W */
+                    there is no W, or W is of that type; event_slots takes any of them with any W. LAC_F64
+                    where there is no W, or W is LAC_F64, which takes LAC_U8 beside it */
     const void *data;
     int64_t rs, cs;
     double density; /* what is expected, or 0: unknown; only steers how the work is cut */
@@ -80,7 +86,7 @@ typedef struct lac_cuda_dense {
 typedef struct lac_cuda_csr {
     const int64_t *ptr; /* [m + 1]                                              */
     const int32_t *idx; /* [nnz] k of each event                                */
-    const float *val;   /* [nnz], or NULL: every event has value 1              */
+    const float *val;   /* [nnz], or NULL: every event has value 1; doubles beside a W of LAC_F64 */
     int64_t nnz;        /* as far as the host knows it; only steers the split   */
 } lac_cuda_csr_t;
 
@@ -103,10 +109,10 @@ lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const lac_cuda_de
 /* Event product, two launches chained by programmatic dependent launch: the first packs the events of S into
  * slots in the workspace, the second gathers. tile may be NULL. s->data == NULL: the workspace already
  * holds what an earlier call with the same m, n, k, density and tile packed there.
- * Workspace (256-byte aligned): lac_cuda_event_slots_bytes(m, k) bytes, written before it is read. */
+ * Workspace (256-byte aligned): lac_cuda_event_slots_bytes(m, k, w_dt) bytes, written before it is read. */
 lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
                                   const lac_cuda_tile_t *tile, void *workspace, lac_cuda_stream_t stream);
-int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k);
+int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k, lac_dt_t w_dt);
 
 /* The same with an S of p->k columns of which column j stands for k = list[j], ascending. */
 lac_status_t lac_cuda_event_listed(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
@@ -302,12 +308,13 @@ lac_status_t lac_cuda_probe(int64_t m, int64_t k, const lac_cuda_dense_t *s, int
                             int64_t *count, lac_cuda_stream_t stream);
 
 /* CSR in two steps, so that the caller may size idx and val in between (or give m * k at once):
- * ptr[m + 1] from S, then idx and val (val may be NULL) from S and ptr.
+ * ptr[m + 1] from S, then idx and val (of type dt, LAC_F32, or LAC_F64 of an S of
+ * LAC_F64 or LAC_U8; may be NULL) from S and ptr.
  * Workspace (256-byte aligned) of the first: lac_cuda_csr_bytes(m) bytes. */
 lac_status_t lac_cuda_csr_ptr(int64_t m, int64_t k, const lac_cuda_dense_t *s, int64_t *ptr, void *workspace,
                               lac_cuda_stream_t stream);
 lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_dense_t *s, const int64_t *ptr,
-                               int32_t *idx, float *val, lac_cuda_stream_t stream);
+                               int32_t *idx, lac_dt_t dt, void *val, lac_cuda_stream_t stream);
 int64_t lac_cuda_csr_bytes(int64_t m);
 
 /* The same from bits as in lac_cuda_bits_t, and of an f32 S only the elements whose bit is set. idx may

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* A matrix in memory, of any type but LAC_F64. */
+/* A matrix in memory, of any type. */
 typedef struct lac_cuda_matrix {
     lac_dt_t dt;
     const void *data;
@@ -28,8 +28,9 @@ typedef struct lac_cuda_matrix {
 lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, lac_dt_t dt, void *out,
                             int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 
-/* out := beta out + x, in f32 and then converted to dt, whatever the strides of both. */
-lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, lac_dt_t dt, void *out, int64_t rs,
+/* out := beta out + x, in f32 and then converted to dt, whatever the strides of both; into LAC_F64, in fp64,
+ * from LAC_F64 and LAC_U8. */
+lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, double beta, lac_dt_t dt, void *out, int64_t rs,
                            int64_t cs, lac_cuda_stream_t stream);
 
 /* Applies the epilogue to every element of out, where the kernel that wrote it did not. */
@@ -161,27 +162,31 @@ lac_status_t lac_cuda_probe_condition(const lac_cuda_matrix_t *x, double limit, 
 /* Whose zeros are not multiplied. */
 typedef enum lac_cuda_skip { LAC_CUDA_SKIP_NONE, LAC_CUDA_SKIP_A, LAC_CUDA_SKIP_B } lac_cuda_skip_t;
 
-/* c := beta c + alpha a b, every product and sum in double; c is of numbers of type dt. */
+/* c := beta c + alpha a b, every product and sum in double; c is of numbers of type dt, and scalars, a and b
+ * are of LAC_F64 where it is, but for bytes. */
 lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_skip_t skip, lac_cuda_scalar_t alpha,
                                const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b, lac_cuda_scalar_t beta,
                                lac_dt_t dt, void *c, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 
-/* Writes the entries of a compressed format into a zeroed f32 matrix: entry p of major i, minor idx[p] goes
- * to out[i * major_stride + idx[p] * minor_stride]. val may be NULL: ones. */
-lac_status_t lac_cuda_densify_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx,
-                                         const float *val, float *out, int64_t major_stride,
+/* Writes the entries of a compressed format into a zeroed matrix, both of type dt, LAC_F32 or LAC_F64:
+ * entry p of major i, minor idx[p] goes to out[i * major_stride + idx[p] * minor_stride]. val may be NULL:
+ * ones. */
+lac_status_t lac_cuda_densify_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx, lac_dt_t dt,
+                                         const void *val, void *out, int64_t major_stride,
                                          int64_t minor_stride, lac_cuda_stream_t stream);
 /* The same for a bitmask with the values of row i from first[i] on. */
 lac_status_t lac_cuda_densify_bits(int64_t majors, int64_t minors, const uint64_t *bits, const int64_t *first,
-                                   const float *val, float *out, int64_t major_stride, int64_t minor_stride,
-                                   lac_cuda_stream_t stream);
+                                   lac_dt_t dt, const void *val, void *out, int64_t major_stride,
+                                   int64_t minor_stride, lac_cuda_stream_t stream);
 /* Element (i, idx[j]) is val[j * m + i]. */
-lac_status_t lac_cuda_densify_active(int64_t m, int64_t count, const int32_t *idx, const float *val,
-                                     float *out, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_densify_active(int64_t m, int64_t count, const int32_t *idx, lac_dt_t dt,
+                                     const void *val, void *out, int64_t rs, int64_t cs,
+                                     lac_cuda_stream_t stream);
 
-/* The values of an active list: val[j * m + i] = X(i, idx[j]). */
-lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64_t count, const int32_t *idx, float *val,
-                                    lac_cuda_stream_t stream);
+/* The values of an active list: val[j * m + i] = X(i, idx[j]), of type dt, LAC_F32, or LAC_F64 of an X of
+ * LAC_F64 or LAC_U8. */
+lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64_t count, const int32_t *idx,
+                                    lac_dt_t dt, void *val, lac_cuda_stream_t stream);
 /* The same entries by the other extent: ptr[minors + 1], idx[nnz] ascending, val[nnz] (NULL: not wanted).
  * from->nnz is exact. Workspace (256-byte aligned): lac_cuda_csr_to_csc_bytes(minors, nnz) bytes. */
 lac_status_t lac_cuda_csr_to_csc(int64_t majors, int64_t minors, const lac_cuda_csr_t *from, int64_t *ptr,

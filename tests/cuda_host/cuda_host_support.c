@@ -91,10 +91,11 @@ void cuda_host_csr(lac_ctx_t *ctx, lac_obj_t *x, int64_t each)
     for (int64_t e = 0; e < nnz; e++) wide[e] = idx[e];
     void *dptr = cuda_host_memory(ctx, (size_t)(x->m + 1) * sizeof *ptr),
          *didx = cuda_host_memory(ctx, (size_t)nnz * sizeof *wide),
-         *dval = cuda_host_memory(ctx, (size_t)nnz * 4);
+         *dval = cuda_host_memory(ctx, (size_t)nnz * lac_dt_size(x->dt == LAC_F64 ? LAC_F64 : LAC_F32));
     unit_expect(lac_device_upload(ctx, dptr, ptr, (size_t)(x->m + 1) * sizeof *ptr), LAC_OK, "upload");
     unit_expect(lac_device_upload(ctx, didx, wide, (size_t)nnz * sizeof *wide), LAC_OK, "upload");
     if (!x->meta) give_meta(ctx, x);
+    if (x->dt == LAC_F64) unit_expect(lac_meta_set_type(x->meta, LAC_F64), LAC_OK, "lac_meta_set_type");
     unit_expect(lac_meta_attach_csr(x->meta, LAC_I64, dptr, didx, dval), LAC_OK, "lac_meta_attach_csr");
     x->buf = NULL;
     free(ptr), free(idx), free(wide);
@@ -104,7 +105,9 @@ lac_status_t cuda_host_gemm(lac_ctx_t *ctx, const char *route, float alpha, cons
                             const lac_obj_t *b, float beta, const lac_obj_t *c)
 {
     lac_call_opts_t call = {.size = sizeof call, .route = route};
+    const double wide[] = {(double)alpha, (double)beta};
     standin_forget();
+    if (c->dt == LAC_F64) return lac_gemm_ex(ctx, wide, a, b, wide + 1, c, &call);
     return lac_gemm_ex(ctx, &alpha, a, b, &beta, c, &call);
 }
 

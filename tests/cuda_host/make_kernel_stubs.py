@@ -22,6 +22,7 @@ REALS = {"float", "double"}
 def code_of(path):
     with open(path, encoding="utf-8") as file:
         text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
+    text = re.sub(r"\bunion \{(.*?)\}\s*;", r"\1", text, flags=re.S)  # its members are those of what is around it
     return re.sub(r"^\s*#.*$", "", text, flags=re.M)
 
 

@@ -121,9 +121,11 @@ static void expect(const char *name, const void *x, int64_t size, int trans, int
         standin_breach("%s: an operand that leaves its allocation", name);
 }
 
+enum { R_64F = 1 };
+
 static int64_t size_of(int type)
 {
-    return type == 0 ? 4 : 2; /* CUDA_R_32F, or one of two bytes */
+    return type == R_64F ? 8 : type == 0 ? 4 : 2; /* CUDA_R_32F, or one of two bytes */
 }
 
 static void note(int ta, int tb, int64_t m, int64_t n, int64_t k, const void *a, int a_type, int64_t lda,
@@ -165,6 +167,19 @@ EXPORT int cublasSgemm_v2_64(void *handle, int ta, int tb, int64_t m, int64_t n,
     standin_begin("cublasSgemm_64", stream_of(handle));
     note(ta, tb, m, n, k, a, 0, lda, b, 0, ldb, c, 0, ldc);
     standin_note_real("alpha", (double)*alpha), standin_note_real("beta", (double)*beta);
+    return standin_end_vendor();
+}
+
+EXPORT int cublasDgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const double *alpha,
+                          const double *a, int lda, const double *b, int ldb, const double *beta, double *c,
+                          int ldc);
+EXPORT int cublasDgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const double *alpha,
+                          const double *a, int lda, const double *b, int ldb, const double *beta, double *c,
+                          int ldc)
+{
+    standin_begin("cublasDgemm", stream_of(handle));
+    note(ta, tb, m, n, k, a, R_64F, lda, b, R_64F, ldb, c, R_64F, ldc);
+    standin_note_real("alpha", *alpha), standin_note_real("beta", *beta);
     return standin_end_vendor();
 }
 

@@ -12,6 +12,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of doubles cublasDgemm with the problem's own scalars; a C without a unit stride receives doubles. */
+static void test_dense_doubles(void **state)
+{
+    (void)state;
+    lac_dim_t m = 30, n = 40, k = 50;
+    lac_obj_t a = cuda_host_matrix(ctx, LAC_F64, m, k, k, 1, 0),
+              b = cuda_host_matrix(ctx, LAC_F64, k, n, 1, k, 0),
+              c = cuda_host_matrix(ctx, LAC_F64, m, n, 1, m, 0),
+              s = cuda_host_matrix(ctx, LAC_F64, m, n, 2 * n, 2, 0),
+              u = cuda_host_matrix(ctx, LAC_U8, m, k, k, 1, 0);
+    const standin_launch_t *l = cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasDgemm");
+    EXPECT(l, "ta tb m n k lda ldb ldc", 1, 0, m, n, k, k, k, m);
+    assert_true(standin_real(l, "alpha") == 1.5 && standin_real(l, "beta") == 0.25);
+    expect_bytes("dense", "", &a, &b, &s, (64 << 20) + cuda_host_piece(8 * m * n));
+    l = cuda_host_launch(ctx, "dense", &a, &b, &s, "cublasDgemm");
+    assert_true(standin_real(l, "beta") == 0.0);
+    EXPECT(standin_find("lac_cuda_copy", 0), "x.dt dt rs cs", LAC_F64, LAC_F64, 2 * n, 2);
+    cuda_host_launch(ctx, "dense", &u, &b, &c, "cublasDgemm");
+    EXPECT(standin_find("lac_cuda_copy", 0), "x.dt dt rs", LAC_U8, LAC_F64, k);
+    l = cuda_host_launch(ctx, "reference", &a, &b, &c, "lac_cuda_gemm_f64");
+    EXPECT(l, "dt a.dt b.dt", LAC_F64, LAC_F64, LAC_F64);
+}
+
 /* cuBLAS: by rows the transposed product, by columns as it is; else into the workspace, then added. */
 static void test_dense(void **state)
 {
@@ -745,27 +768,13 @@ static void test_stream_plan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(dense),
-                                       TEST(dense_long),
-                                       TEST(scalars),
-                                       TEST(trivial),
-                                       TEST(reference),
-                                       TEST(epilogue),
-                                       TEST(cusparse),
-                                       TEST(cusparse_kept),
-                                       TEST(adaptive),
-                                       TEST(adaptive_capture),
-                                       TEST(adaptive_lists),
-                                       TEST(stream),
-                                       TEST(stream_thin),
-                                       TEST(stream_thin_costs),
-                                       TEST(stream_bounds),
-                                       TEST(stream_operands),
-                                       TEST(stream_math),
-                                       TEST(stream_plan),
-                                       TEST(lif),
-                                       TEST(guaranteed),
-                                       TEST(guaranteed_capture)};
+    const struct CMUnitTest tests[] = {
+        TEST(dense),           TEST(dense_doubles),     TEST(dense_long),        TEST(scalars),
+        TEST(trivial),         TEST(reference),         TEST(epilogue),          TEST(cusparse),
+        TEST(cusparse_kept),   TEST(adaptive),          TEST(adaptive_capture),  TEST(adaptive_lists),
+        TEST(stream),          TEST(stream_thin),       TEST(stream_thin_costs), TEST(stream_bounds),
+        TEST(stream_operands), TEST(stream_math),       TEST(stream_plan),       TEST(lif),
+        TEST(guaranteed),      TEST(guaranteed_capture)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

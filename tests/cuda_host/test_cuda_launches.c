@@ -46,7 +46,7 @@ static void test_event_fuses(void **state)
         assert_true(standin_real(l, "p.alpha.value") == 1.5 && standin_real(l, "p.beta.value") == 0.25);
         EXPECT(l, "p.epilogue.any", 0);
         expect_stream(l);
-        expect_bytes("event", "left", &a, &b, &c, cuda_host_piece(lac_cuda_event_slots_bytes(m, k)));
+        expect_bytes("event", "left", &a, &b, &c, cuda_host_piece(lac_cuda_event_slots_bytes(m, k, LAC_F32)));
     }
 }
 
@@ -107,7 +107,7 @@ static void test_event_copies(void **state)
               c = cuda_host_rows(ctx, 10, 600);
     cuda_host_count(ctx, &a, 500);
     cuda_host_freeze(ctx, &b, 3000000);
-    int64_t slots = cuda_host_piece(lac_cuda_event_slots_bytes(10, 5000));
+    int64_t slots = cuda_host_piece(lac_cuda_event_slots_bytes(10, 5000, LAC_F32));
     expect_bytes("event", "left", &a, &b, &c, slots + 4 * 5000 * 600);
     size_t before = lac_meta_bytes(b.meta);
     const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_fused");
@@ -155,6 +155,59 @@ static void test_event_halves(void **state)
         l = cuda_host_launch(ctx, "event", &a, &columns, &c, name);
         EXPECT(l, "p.ldw p.order p.w_dt", 600, LAC_CUDA_ROWS, dt);
         assert_int_equal(standin_extent(standin_pointer(l, "p.w")), 2 * 5000 * 600);
+    }
+}
+
+/* Doubles by the same gathers, of W by columns too; scalars that no float holds. */
+static void test_event_doubles(void **state)
+{
+    (void)state;
+    for (int fused = 0; fused < 2; fused++) {
+        const char *name = fused ? "lac_cuda_event_fused" : "lac_cuda_event_slots";
+        renew();
+        lac_obj_t a = cuda_host_matrix(ctx, LAC_F64, 10, 5000, 5000, 1, 0),
+                  b = cuda_host_matrix(ctx, LAC_F64, 5000, 600, 600, 1, 0),
+                  c = cuda_host_matrix(ctx, LAC_F64, 10, 600, 600, 1, 0),
+                  bytes = cuda_host_matrix(ctx, LAC_U8, 10, 5000, 5000, 1, 0),
+                  columns = cuda_host_matrix(ctx, LAC_F64, 5000, 600, 1, 5000, 0);
+        cuda_host_count(ctx, &a, fused ? 500 : 100), cuda_host_count(ctx, &bytes, fused ? 500 : 100);
+        const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, name);
+        EXPECT(l, "p.m p.n p.k p.ldw p.order p.w_dt p.out_dt s.dt", 10, 600, 5000, 600, LAC_CUDA_ROWS,
+               LAC_F64, LAC_F64, LAC_F64);
+        assert_true(standin_real(l, "p.alpha.f64") == 1.5 && standin_real(l, "p.beta.f64") == 0.25);
+        expect_bytes("event", "left", &a, &b, &c,
+                     cuda_host_piece(lac_cuda_event_slots_bytes(10, 5000, LAC_F64)));
+        l = cuda_host_launch(ctx, "event", &bytes, &b, &c, name);
+        EXPECT(l, "p.w_dt s.dt", LAC_F64, LAC_U8);
+        l = cuda_host_launch(ctx, "event", &a, &columns, &c, "lac_cuda_event_slots");
+        EXPECT(l, "p.ldw p.order p.w_dt", 5000, LAC_CUDA_COLS, LAC_F64);
+        cuda_host_freeze(ctx, &columns, 3000000);
+        l = cuda_host_launch(ctx, "event", &a, &columns, &c, name);
+        EXPECT(l, "p.ldw p.order p.w_dt", 600, LAC_CUDA_ROWS, LAC_F64);
+        assert_int_equal(standin_extent(standin_pointer(l, "p.w")), 8 * 5000 * 600);
+    }
+}
+
+/* CSR of doubles: one kernel for a short W, gathers for a long one, which is transposed in its type. */
+static void test_csr_doubles(void **state)
+{
+    (void)state;
+    for (int64_t n = 40; n <= 600; n += 560) {
+        const char *name = n == 40 ? "lac_cuda_spmm_narrow" : "lac_cuda_event_csr";
+        renew();
+        lac_obj_t a = cuda_host_matrix(ctx, LAC_F64, 5000, 5000, 5000, 1, 0),
+                  b = cuda_host_matrix(ctx, LAC_F64, 5000, n, n, 1, 0),
+                  c = cuda_host_matrix(ctx, LAC_F64, 5000, n, n, 1, 0),
+                  columns = cuda_host_matrix(ctx, LAC_F64, 5000, n, 1, 5000, 0);
+        cuda_host_count(ctx, &a, 50000);
+        const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, name);
+        EXPECT(standin_find("lac_cuda_csr_fill", 0), "dt s.dt", LAC_F64, LAC_F64);
+        EXPECT(l, "p.w_dt p.out_dt p.order", LAC_F64, LAC_F64, LAC_CUDA_ROWS);
+        cuda_host_csr(ctx, &a, 10);
+        l = cuda_host_launch(ctx, "csr", &a, &columns, &c, name);
+        EXPECT(l, "p.w_dt p.order", LAC_F64, n == 40 ? LAC_CUDA_COLS : LAC_CUDA_ROWS);
+        if (n == 40) continue;
+        EXPECT(standin_find("lac_cuda_copy", 0), "x.dt dt", LAC_F64, LAC_F64);
     }
 }
 
@@ -597,7 +650,7 @@ static void test_event_list(void **state)
     EXPECT(l, "p.m p.n p.k s.rs s.cs s.dt p.ldw", M, 300, ACTIVE, 1, M, LAC_F32, 300);
     expect_pointer(l, "list", idx);
     expect_pointer(l, "s.data", val);
-    expect_bytes("event", "left", &a, &b, &c, cuda_host_piece(lac_cuda_event_slots_bytes(M, K)));
+    expect_bytes("event", "left", &a, &b, &c, cuda_host_piece(lac_cuda_event_slots_bytes(M, K, LAC_F32)));
     /* W by columns, all of it: the list is expanded */
     lac_obj_t columns = cuda_host_columns(ctx, K, 300);
     l = cuda_host_launch(ctx, "event", &a, &columns, &c, "lac_cuda_event_listed");
@@ -638,7 +691,7 @@ static void test_event_list_across(void **state)
     EXPECT(l, "p.m p.n p.k s.rs s.cs s.dt", M, 200, K, K, 1, LAC_F32);
     expect_pointer(l, "s.data", standin_pointer(expanded, "out"));
     expect_bytes("event", "left", &a, &b, &c,
-                 cuda_host_piece(lac_cuda_event_slots_bytes(M, K)) + cuda_host_piece(4 * M * K));
+                 cuda_host_piece(lac_cuda_event_slots_bytes(M, K, LAC_F32)) + cuda_host_piece(4 * M * K));
     /* on the right side, it is the matrix as it is stored that is read across */
     lac_obj_t w = cuda_host_rows(ctx, 200, K), d = cuda_host_rows(ctx, 200, M);
     a.trans = LAC_NO_TRANS;
@@ -665,27 +718,15 @@ static void test_event_bounds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(event_fuses),
-                                       TEST(event_right),
-                                       TEST(event_columns),
-                                       TEST(event_copies),
-                                       TEST(event_halves),
-                                       TEST(event_widens),
-                                       TEST(dense_halves),
-                                       TEST(half_types),
-                                       TEST(half_bias),
-                                       TEST(event_given),
-                                       TEST(event_bytes),
-                                       TEST(event_segments),
-                                       TEST(event_segments_across),
-                                       TEST(event_fixed_sums),
-                                       TEST(event_segments_list),
-                                       TEST(event_pair),
-                                       TEST(event_list),
-                                       TEST(event_bounds),
-                                       TEST(event_list_across),
-                                       TEST(event_counts),
-                                       TEST(event_counts_of_many)};
+    const struct CMUnitTest tests[] = {
+        TEST(event_fuses),      TEST(event_right),         TEST(event_columns),
+        TEST(event_copies),     TEST(event_halves),        TEST(event_doubles),
+        TEST(csr_doubles),      TEST(event_widens),        TEST(dense_halves),
+        TEST(half_types),       TEST(half_bias),           TEST(event_given),
+        TEST(event_bytes),      TEST(event_segments),      TEST(event_segments_across),
+        TEST(event_fixed_sums), TEST(event_segments_list), TEST(event_pair),
+        TEST(event_list),       TEST(event_bounds),        TEST(event_list_across),
+        TEST(event_counts),     TEST(event_counts_of_many)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

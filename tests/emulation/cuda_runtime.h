@@ -87,6 +87,15 @@ static_assert(sizeof(float4) == 16 && sizeof(int4) == 16 && sizeof(uint4) == 16 
                   sizeof(uint2) == 8 && sizeof(int2) == 8 && sizeof(uchar4) == 4,
               "as on a device");
 
+struct alignas(16) double2 : EmulatedVectorAccess<16> {
+    double x, y;
+    double2() = default;
+    double2(double x_, double y_) : x(x_), y(y_) {}
+};
+inline double2 make_double2(double x, double y)
+{
+    return {x, y};
+}
 inline float4 make_float4(float x, float y, float z, float w)
 {
     return {x, y, z, w};

@@ -81,7 +81,7 @@ std::string text(const Case &c, const char *what)
 int64_t workspace_bytes(int64_t m, int64_t k)
 {
     int64_t most = 0;
-    for (int64_t bytes : {lac_cuda_event_slots_bytes(m, k), lac_cuda_event_stream_bytes(m, k),
+    for (int64_t bytes : {lac_cuda_event_slots_bytes(m, k, LAC_F32), lac_cuda_event_stream_bytes(m, k),
                           lac_cuda_event_active_bytes(m, k)})
         most = bytes > most ? bytes : most;
     return most;

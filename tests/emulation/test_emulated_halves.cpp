@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Kernels that take f16 and bf16 on the emulator, against fp64: gathers by rows, the product in double,
- * copies and scaling. Sums are those of floats, rounded once: to f32, or to the type. */
+ * Kernels that take f16, bf16 and f64 on the emulator, against sums of more bits: gathers, CSR of doubles
+ * times a short W, the product in double, copies and scaling. Sums are those of floats, rounded once: to f32,
+ * or to the type; or those of doubles. */
 #include "cuda_support.h"
 #include "emulator.h"
 #include "ref_half.h"
@@ -17,7 +18,8 @@
 namespace
 {
 
-constexpr double kTolerance = 12.0; /* units of 2^-24 |S||W| beside the rounding, elementwise worst */
+constexpr double kTolerance =
+    12.0; /* units of 2^-24 (f64: 2^-53) |S||W| beside the rounding, elementwise worst */
 int checks, failures;
 
 struct Case {
@@ -51,6 +53,7 @@ struct Matrix {
     {
         const void *x = at(i, j);
         if (dt == LAC_U8) return *(const uint8_t *)x != 0;
+        if (dt == LAC_F64) return *(const double *)x;
         return ref_is_half(dt) ? ref_half_value(dt, *(const uint16_t *)x) : (double)*(const float *)x;
     }
     void put(int64_t i, int64_t j, double value) const
@@ -58,6 +61,8 @@ struct Matrix {
         void *x = at(i, j);
         if (dt == LAC_U8)
             *(uint8_t *)x = value != 0 ? 200 : 0;
+        else if (dt == LAC_F64)
+            *(double *)x = value;
         else if (ref_is_half(dt))
             *(uint16_t *)x = ref_half_nearest(dt, value);
         else
@@ -73,6 +78,7 @@ struct Problem {
     std::vector<int64_t> ptr;
     std::vector<int32_t> idx;
     std::vector<float> val;
+    std::vector<double> wide; /* the same of doubles */
     lac_cuda_csr_t csr;
 };
 
@@ -89,16 +95,21 @@ Problem make(const Case &c)
                  {0},
                  {},
                  {},
+                 {},
                  {}};
     std::mt19937 random(c.seed);
-    const auto uniform = [&random] { return (double)(random() % 20001) / 10000.0 - 1.0; };
+    const double least = c.dt == LAC_F64 ? 0x1p-40 : 0.0; /* what no float holds */
+    const auto uniform = [&random, least] {
+        return (double)(random() % 20001) / 10000.0 - 1.0 + least * (double)(random() % 1024);
+    };
     std::vector<bool> active((size_t)c.k);
     for (int64_t i = 0; i < c.m; i++) {
         for (int64_t k = 0; k < c.k; k++) {
             const bool event = random() % 100000 < c.density * 100000;
             q.s.put(i, k, event ? uniform() + 2.0 : random() % 2 ? 0.0 : -0.0);
             if (!event) continue;
-            q.idx.push_back((int32_t)k), q.val.push_back((float)q.s.get(i, k)), active[(size_t)k] = true;
+            q.idx.push_back((int32_t)k), q.val.push_back((float)q.s.get(i, k)),
+                q.wide.push_back(q.s.get(i, k)), active[(size_t)k] = true;
         }
         q.ptr.push_back((int64_t)q.idx.size());
     }
@@ -110,17 +121,24 @@ Problem make(const Case &c)
     return q;
 }
 
+lac_cuda_scalar_t scalar_of(const Case &c, float x)
+{
+    lac_cuda_scalar_t scalar = {nullptr, {x}};
+    if (c.dt == LAC_F64) scalar.f64 = x;
+    return scalar;
+}
+
 /* The pointers, once the vectors lie where they stay. */
 void describe(const Case &c, Problem &q)
 {
     q.p = {c.m,
            c.n,
            c.k,
-           {nullptr, c.alpha},
+           scalar_of(c, c.alpha),
            q.w.data(),
            c.w_cols ? q.w.cs : q.w.rs,
            c.w_cols ? LAC_CUDA_COLS : LAC_CUDA_ROWS,
-           {nullptr, c.beta},
+           scalar_of(c, c.beta),
            q.out.data(),
            q.out.rs,
            q.out.cs,
@@ -128,34 +146,42 @@ void describe(const Case &c, Problem &q)
            c.dt,
            q.out.dt};
     q.dense = {q.s.dt, q.s.data(), q.s.rs, q.s.cs, c.seed % 2 ? c.density : 0.0};
-    q.csr = {q.ptr.data(), q.idx.data(), q.val.data(), (int64_t)q.idx.size()};
+    const float *val = c.dt == LAC_F64 ? (const float *)q.wide.data() : q.val.data();
+    q.csr = {q.ptr.data(), q.idx.data(), val, (int64_t)q.idx.size()};
 }
 
 void fail(const Case &c, const char *what, const char *why, double x)
 {
     printf("FAIL %s: %s %g: %lldx%lldx%lld d=%g %s %s%s%s%s%s pad=%d alpha=%g beta=%g device=%d seed=%u\n",
            what, why, x, (long long)c.m, (long long)c.k, (long long)c.n, c.density,
-           c.dt == LAC_F16 ? "f16" : "bf16", c.u8 ? "u8 " : "", c.f32_out ? "f32out " : "",
-           c.s_kmajor ? "kmajor " : "", c.w_cols ? "cols " : "", c.out_transposed ? "trans " : "", c.pad,
-           c.alpha, c.beta, c.device, c.seed);
+           c.dt == LAC_F64   ? "f64"
+           : c.dt == LAC_F16 ? "f16"
+                             : "bf16",
+           c.u8 ? "u8 " : "", c.f32_out ? "f32out " : "", c.s_kmajor ? "kmajor " : "",
+           c.w_cols ? "cols " : "", c.out_transposed ? "trans " : "", c.pad, c.alpha, c.beta, c.device,
+           c.seed);
     failures++;
 }
 
 /* The error of an element beside its rounding, in units. */
 double error_at(const Case &c, const Problem &q, int64_t i, int64_t j, double bias)
 {
-    double sum = 0, size = 0, was = c.beta == 0.0f ? 0.0 : (double)c.beta * q.before.get(i, j);
+    long double sum = 0, was = c.beta == 0.0f ? 0.0L : (long double)c.beta * q.before.get(i, j);
+    double size = 0;
     for (int64_t e = q.ptr[(size_t)i]; e < q.ptr[(size_t)i + 1]; e++) {
-        const double x = (double)q.val[(size_t)e] * q.w.get(q.idx[(size_t)e], j);
-        sum += x, size += fabs(x);
+        const double event = c.dt == LAC_F64 ? q.wide[(size_t)e] : (double)q.val[(size_t)e];
+        const long double x = (long double)event * q.w.get(q.idx[(size_t)e], j);
+        sum += x, size += (double)fabsl(x);
     }
-    const double want = was + bias + (c.alpha == 0.0f ? 0.0 : (double)c.alpha * sum), got = q.out.get(i, j);
-    const double rounding =
-        q.out.dt == LAC_F32 ? 0.0 : ldexp(0.5, ref_half_unit(q.out.dt, fmax(fabs(want), fabs(got))));
-    const double apart = fabs(got - want);
+    const long double want = was + bias + (c.alpha == 0.0f ? 0.0L : c.alpha * sum);
+    const double got = q.out.get(i, j), unit = c.dt == LAC_F64 ? 0x1p-53 : 0x1p-24;
+    const double rounding = ref_is_half(q.out.dt)
+                                ? ldexp(0.5, ref_half_unit(q.out.dt, fmax(fabs((double)want), fabs(got))))
+                                : 0.0;
+    const double apart = (double)fabsl(got - want);
     if (!(apart < INFINITY)) return INFINITY;
     return fmax(apart - rounding, 0.0) /
-           ((fabs(was) + fabs(bias) + fabs((double)c.alpha) * size) * 0x1p-24 + 1e-30);
+           (((double)fabsl(was) + fabs(bias) + fabs((double)c.alpha) * size) * unit + 1e-30);
 }
 
 bool padding_intact(const Case &c, const Problem &q)
@@ -234,11 +260,13 @@ Matrix as_floats(const Matrix &x, int64_t m, int64_t n, bool by_cols)
     return floats;
 }
 
-lac_cuda_tile_t random_tile(std::mt19937 &random, bool clusters)
+/* Of doubles the fused kernel has one unit of columns, and room for fewer warps. */
+lac_cuda_tile_t random_tile(std::mt19937 &random, bool clusters, bool doubles)
 {
     lac_cuda_tile_t t = {};
     t.vec = 1 + int(random() % 2), t.row_warps = 1 + int(random() % 7), t.k_warps = 1 + int(random() % 2);
     t.cluster = clusters ? 1 << random() % 4 : 1, t.slice = 128 << random() % 3;
+    if (doubles) t.vec = 1, t.row_warps = 1 + t.row_warps % 4, t.k_warps = 1;
     return t;
 }
 
@@ -246,18 +274,23 @@ void check_gathers(const Case &c, Problem &q)
 {
     std::mt19937 random(c.seed * 77);
     const bool hopper = kEmulatedDevices[c.device].major >= 9;
-    const lac_cuda_tile_t tile = random_tile(random, hopper);
-    std::vector<uint64_t> memory((size_t)lac_cuda_event_slots_bytes(c.m, c.k) / 8 + 33);
+    const bool doubles = c.dt == LAC_F64;
+    const lac_cuda_tile_t tile = random_tile(random, hopper, doubles);
+    std::vector<uint64_t> memory((size_t)lac_cuda_event_slots_bytes(c.m, c.k, c.dt) / 8 + 33);
     void *work = (void *)(((uintptr_t)memory.data() + 255) / 256 * 256);
     const lac_cuda_product_t *p = &q.p;
     for (const lac_cuda_tile_t *t : {(const lac_cuda_tile_t *)nullptr, &tile}) {
         check(
-            c, q, "fused", [&] { return lac_cuda_event_fused(p, &q.dense, t, nullptr); }, true);
+            c, q, "fused", [&] { return lac_cuda_event_fused(p, &q.dense, t, nullptr); }, !doubles);
         check(
-            c, q, "slots", [&] { return lac_cuda_event_slots(p, &q.dense, t, work, nullptr); }, true);
+            c, q, "slots", [&] { return lac_cuda_event_slots(p, &q.dense, t, work, nullptr); }, !doubles);
         check(
-            c, q, "csr", [&] { return lac_cuda_event_csr(p, &q.csr, t, nullptr); }, true);
+            c, q, "csr", [&] { return lac_cuda_event_csr(p, &q.csr, t, nullptr); }, !doubles);
     }
+    if (doubles && c.n <= LAC_CUDA_NARROW_MAX)
+        check(
+            c, q, "narrow", [&] { return lac_cuda_spmm_narrow(p, &q.csr, nullptr); }, false);
+    if (doubles) return;
     const Matrix floats = as_floats(q.s, c.m, c.k, c.s_kmajor); /* S as f32, beside W of two bytes */
     const lac_cuda_dense_t s = {LAC_F32, floats.data(), floats.rs, floats.cs, c.density};
     check(
@@ -291,8 +324,10 @@ void check_copies(unsigned seed)
 {
     std::mt19937 random(seed);
     const int64_t m = 1 + random() % 70, n = 1 + random() % 70;
-    for (lac_dt_t from : {LAC_F32, LAC_U8, LAC_F16, LAC_BF16})
-        for (lac_dt_t to : {LAC_F32, LAC_F16, LAC_BF16}) {
+    for (lac_dt_t from : {LAC_F32, LAC_U8, LAC_F16, LAC_BF16, LAC_F64})
+        for (lac_dt_t to : {LAC_F32, LAC_F16, LAC_BF16, LAC_F64}) {
+            const bool wide = to == LAC_F64;
+            if ((from == LAC_F64 && !wide) || (wide && from != LAC_F64 && from != LAC_U8)) continue;
             const Matrix x(from, m, n, random() % 2, 3), out(to, m, n, random() % 2, 1), was = out;
             const float beta = random() % 2 ? 0.0f : 0.5f;
             for (int64_t i = 0; i < m; i++)
@@ -301,20 +336,26 @@ void check_copies(unsigned seed)
                     out.put(i, j, beta == 0.0f ? (double)NAN : (double)(random() % 101) / 100.0);
                     was.put(i, j, out.get(i, j));
                 }
+            Case typed = {};
+            typed.dt = to;
+            const lac_cuda_scalar_t three_quarters = scalar_of(typed, 0.75f);
             const lac_cuda_matrix_t matrix = {from, x.data(), m, n, x.rs, x.cs};
             bool good = !lac_cuda_copy(&matrix, beta, to, out.data(), out.rs, out.cs, nullptr);
             const Matrix want(to, m, n, false, 0);
             const auto compare = [&](float factor, bool add) {
                 for (int64_t i = 0; i < m; i++)
                     for (int64_t j = 0; j < n; j++) {
-                        const float old = factor == 0.0f ? 0.0f : (float)was.get(i, j);
-                        want.put(i, j, (double)fmaf(factor, old, add ? (float)x.get(i, j) : 0.0f));
+                        const double old = factor == 0.0f ? 0.0 : was.get(i, j),
+                                     added = add ? x.get(i, j) : 0.0;
+                        want.put(i, j,
+                                 wide ? fma((double)factor, old, added)
+                                      : (double)fmaf(factor, (float)old, (float)added));
                         good = good && out.get(i, j) == want.get(i, j);
                     }
             };
             compare(beta, true);
             memcpy(was.data(), out.data(), out.bytes());
-            good = good && !lac_cuda_scale(m, n, {nullptr, 0.75f}, to, out.data(), out.rs, out.cs, nullptr);
+            good = good && !lac_cuda_scale(m, n, three_quarters, to, out.data(), out.rs, out.cs, nullptr);
             compare(0.75f, false);
             checks++;
             if (good) continue;
@@ -338,6 +379,14 @@ Case random_case(unsigned seed)
     c.pad = random() % 3 == 0 ? 1 : random() % 2 ? 4 : 0;
     c.alpha = factor[random() % 4], c.beta = random() % 2 ? 0.0f : factor[random() % 3];
     c.device = (int)(random() % EMULATED_DEVICES);
+    return c;
+}
+
+/* The same case of doubles; one in three has a W of few columns. */
+Case of_doubles(Case c, int t)
+{
+    c.dt = LAC_F64, c.f32_out = false;
+    if (t % 3 == 0) c.n = 1 + t % 40;
     return c;
 }
 
@@ -389,7 +438,7 @@ void check_accuracy()
     describe(c, q);
     for (int64_t k = 0; k < c.k; k++)
         for (int64_t j = 0; j < c.n; j++) q.w.put(k, j, fabs(q.w.get(k, j)));
-    std::vector<uint64_t> memory((size_t)lac_cuda_event_slots_bytes(c.m, c.k) / 8 + 33);
+    std::vector<uint64_t> memory((size_t)lac_cuda_event_slots_bytes(c.m, c.k, LAC_F32) / 8 + 33);
     void *work = (void *)(((uintptr_t)memory.data() + 255) / 256 * 256);
     const lac_cuda_tile_t chosen = {}; /* not by few rows */
     const auto mean_of = [&](const char *what, lac_status_t status) {
@@ -410,7 +459,7 @@ void check_accuracy()
 void check_infinite(lac_dt_t dt)
 {
     Case c = {};
-    c.seed = 7, c.dt = dt, c.m = 2, c.n = 16, c.k = 63, c.f32_out = true, c.alpha = 1.0f;
+    c.seed = 7, c.dt = dt, c.m = 2, c.n = 16, c.k = 63, c.f32_out = dt != LAC_F64, c.alpha = 1.0f;
     c.density = 0.5; /* rows that share a list */
     c.device = emulated_device = EMULATED_H200;
     Problem q = make(c);
@@ -457,7 +506,16 @@ int main(int argc, char **argv)
         check_double(c, q);
         check_copies(c.seed);
     }
+    for (int t = 0; t < cases; t++) {
+        const Case c = of_doubles(random_case(first + (unsigned)t), t);
+        emulated_device = c.device;
+        Problem q = make(c);
+        describe(c, q);
+        check_gathers(c, q);
+        check_double(c, q);
+    }
     check_few_rows(first);
+    check_infinite(LAC_F64);
     check_infinite(LAC_F16);
     check_infinite(LAC_BF16);
     check_accuracy();

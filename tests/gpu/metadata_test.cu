@@ -86,7 +86,7 @@ template <typename T> void check_builders(bool u8)
     expect(lac_cuda_csr_ptr(m, k, &dense, d_ptr, workspace, nullptr) == LAC_OK &&
                fetch(d_ptr, (size_t)m + 1) == ptr,
            "csr_ptr");
-    expect(lac_cuda_csr_fill(m, k, &dense, d_ptr, d_idx, d_val, nullptr) == LAC_OK &&
+    expect(lac_cuda_csr_fill(m, k, &dense, d_ptr, d_idx, LAC_F32, d_val, nullptr) == LAC_OK &&
                fetch(d_idx, nnz) == idx && fetch(d_val, nnz) == val,
            "csr_fill");
     expect(lac_cuda_fill_bits(m, k, &dense, d_bits, nullptr) == LAC_OK && fetch(d_bits, bits.size()) == bits,

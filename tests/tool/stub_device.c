@@ -46,7 +46,7 @@ static double at(const lac_operand_t *x, lac_dim_t i, lac_dim_t j)
     lac_inc_t where = i * x->rs + j * x->cs;
     if (x->dt == LAC_U8) return ((const unsigned char *)x->buf)[where] ? 1.0 : 0.0;
     if (lac_is_half(x->dt)) return ref_half_value(x->dt, ((const uint16_t *)x->buf)[where]);
-    return (double)((const float *)x->buf)[where];
+    return x->dt == LAC_F64 ? ((const double *)x->buf)[where] : (double)((const float *)x->buf)[where];
 }
 
 /* STUB_WRONG: the name of a route whose results are wrong. */
@@ -70,6 +70,8 @@ static void multiply(const product_t *product)
             double value = (double)p->alpha * sum + (p->beta != 0.0f ? (double)p->beta * at(&c, i, j) : 0.0);
             if (lac_is_half(p->dt))
                 *(uint16_t *)lac_c_at(p, i, j) = ref_half_nearest(p->dt, value);
+            else if (p->dt == LAC_F64)
+                *(double *)lac_c_at(p, i, j) = value;
             else
                 *(float *)lac_c_at(p, i, j) = (float)value;
         }

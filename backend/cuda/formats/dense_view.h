@@ -13,8 +13,8 @@ typedef struct lac_cuda_dense_view {
     lac_inc_t rs, cs;
 } lac_cuda_dense_view_t;
 
-/* Bytes of workspace that lac_cuda_dense_view needs; 0 where the operand's own buffer serves: f32, and by a
- * unit stride where `unit` asks for one. */
+/* Bytes of workspace that lac_cuda_dense_view needs; 0 where the operand's own buffer serves: of the type of
+ * the sums, and by a unit stride where `unit` asks for one. */
 size_t lac_cuda_dense_view_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit);
 
 /* The contents; a copy by rows is made at *memory, which moves behind it, where the buffer does not serve. */

@@ -42,12 +42,13 @@ static lac_status_t count_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, con
 }
 
 static lac_status_t fill_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
-                              const int64_t *first, int32_t *idx, float *val)
+                              const int64_t *first, int32_t *idx, lac_dt_t values, void *val)
 {
     lac_cuda_dense_t dense = as_dense(x);
-    lac_status_t status = known ? lac_cuda_csr_fill_of_bits(x->rows, x->cols, known, x->data, x->rs, x->cs,
-                                                            first, idx, val, exec->stream)
-                                : lac_cuda_csr_fill(x->rows, x->cols, &dense, first, idx, val, exec->stream);
+    lac_status_t status =
+        known ? lac_cuda_csr_fill_of_bits(x->rows, x->cols, known, x->data, x->rs, x->cs, first, idx, val,
+                                          exec->stream)
+              : lac_cuda_csr_fill(x->rows, x->cols, &dense, first, idx, values, val, exec->stream);
     return lac_cuda_launched(status, "metadata");
 }
 
@@ -72,15 +73,16 @@ static lac_status_t fill_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, cons
 
 /* A bitmask beside the CSR of the same contents: its values lie in the same order. */
 static lac_status_t build_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
-                               const lac_format_data_t *rows, lac_format_data_t *data)
+                               const lac_format_data_t *rows, lac_dt_t values, lac_format_data_t *data)
 {
     void *first, *val, *bits;
-    size_t starts = (size_t)(x->rows + 1) * sizeof(int64_t), values = (size_t)rows->count * sizeof(float);
+    size_t starts = (size_t)(x->rows + 1) * sizeof(int64_t),
+           bytes = (size_t)rows->count * lac_dt_size(values);
     lac_status_t status = lac_cuda_format_own(data, 0, starts, &first);
-    if (!status) status = lac_cuda_format_own(data, 1, values, &val);
+    if (!status) status = lac_cuda_format_own(data, 1, bytes, &val);
     if (!status) status = lac_cuda_format_own(data, 2, bits_bytes(x), &bits);
     if (!status) status = copy_piece(exec, first, rows->ptr, starts);
-    if (!status) status = copy_piece(exec, val, rows->val, values);
+    if (!status) status = copy_piece(exec, val, rows->val, bytes);
     if (!status) status = fill_bits(exec, x, known, bits);
     if (status) return status;
     data->count = rows->count;
@@ -92,18 +94,18 @@ static lac_status_t build_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, con
 
 /* A bitmask is filled by way of CSR: its indices live only meanwhile, if at all. */
 static lac_status_t build_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
-                               bool with_bits, lac_format_data_t *data)
+                               bool with_bits, lac_dt_t values, lac_format_data_t *data)
 {
     void *first, *val = NULL, *idx = NULL, *bits = NULL;
     lac_status_t status = lac_cuda_format_own(data, 0, (size_t)(x->rows + 1) * sizeof(int64_t), &first);
     if (!status) status = count_rows(exec, x, known, first, &data->count);
-    if (!status) status = lac_cuda_format_own(data, 1, (size_t)data->count * sizeof(float), &val);
+    if (!status) status = lac_cuda_format_own(data, 1, (size_t)data->count * lac_dt_size(values), &val);
     if (!status && with_bits) status = lac_cuda_format_own(data, 2, bits_bytes(x), &bits);
     if (!status && with_bits && !known)
         status = lac_cuda_work(exec, (size_t)data->count * sizeof(int32_t), &idx);
     if (!status && !with_bits)
         status = lac_cuda_format_own(data, 2, (size_t)data->count * sizeof(int32_t), &idx);
-    if (!status) status = fill_rows(exec, x, known, first, idx, val);
+    if (!status) status = fill_rows(exec, x, known, first, idx, values, val);
     if (!status && with_bits) status = fill_bits(exec, x, known, bits);
     if (status) return status;
     data->ptr = first;
@@ -126,7 +128,8 @@ static lac_status_t build_copy(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac
     return status;
 }
 
-static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_format_data_t *data)
+static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_dt_t values,
+                                 lac_format_data_t *data)
 {
     size_t lists = lac_cuda_piece((size_t)x->cols * sizeof(int32_t));
     lac_cuda_dense_t dense = as_dense(x);
@@ -144,13 +147,14 @@ static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
     size_t bytes = (size_t)data->count * sizeof(int32_t);
     if (!status) status = lac_cuda_format_own(data, 0, bytes, &idx);
     if (!status)
-        status = lac_cuda_format_own(data, 1, (size_t)data->count * (size_t)x->rows * sizeof(float), &val);
+        status =
+            lac_cuda_format_own(data, 1, (size_t)data->count * (size_t)x->rows * lac_dt_size(values), &val);
     if (!status)
         status = lac_cuda_check_error(
             cudaMemcpyAsync(idx, active, bytes, cudaMemcpyDeviceToDevice, exec->stream), "metadata");
     if (!status)
-        status =
-            lac_cuda_launched(lac_cuda_active_values(x, data->count, idx, val, exec->stream), "metadata");
+        status = lac_cuda_launched(lac_cuda_active_values(x, data->count, idx, values, val, exec->stream),
+                                   "metadata");
     if (status) return status;
     data->idx = idx;
     data->val = val;
@@ -160,7 +164,8 @@ static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
 /* `x` is the stored matrix, *data begun. known: its bits, or NULL. rows: its CSR, or NULL. The format is
  * complete when this returns: another stream may use it at once. */
 static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
-                          lac_format_t format, const lac_format_data_t *rows, lac_format_data_t *data)
+                          lac_format_t format, lac_dt_t values, const lac_format_data_t *rows,
+                          lac_format_data_t *data)
 {
     bool turns = format == LAC_FORMAT_CSC || format == LAC_FORMAT_BITS_T || format == LAC_FORMAT_PACKED_T;
     lac_cuda_matrix_t view = *x;
@@ -172,11 +177,11 @@ static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, const ui
                           (long long)x->rows, (long long)x->cols);
     if (!status)
         status = copy                          ? build_copy(exec, &view, data)
-                 : format == LAC_FORMAT_ACTIVE ? build_active(exec, &view, data)
+                 : format == LAC_FORMAT_ACTIVE ? build_active(exec, &view, values, data)
                  : format == LAC_FORMAT_BITS && rows
-                     ? build_bits(exec, &view, known, rows, data)
+                     ? build_bits(exec, &view, known, rows, values, data)
                      : build_rows(exec, &view, known,
-                                  format == LAC_FORMAT_BITS || format == LAC_FORMAT_BITS_T, data);
+                                  format == LAC_FORMAT_BITS || format == LAC_FORMAT_BITS_T, values, data);
     if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
     if (status) lac_cuda_format_drop(data);
     return status;
@@ -198,9 +203,10 @@ size_t lac_cuda_format_bytes(const lac_operand_t *x, lac_format_t which)
     double m = (double)x->meta->m, n = (double)x->meta->n, nnz = (x->density < 0 ? 0.0 : x->density) * m * n;
     if (which == LAC_FORMAT_PACKED || which == LAC_FORMAT_PACKED_T)
         return (size_t)((double)lac_dt_size(x->dt) * m * n);
-    if (which == LAC_FORMAT_BITS) return (size_t)(4.0 * nnz + 8.0 * m * (1.0 + ceil(n / 64.0)));
-    if (which == LAC_FORMAT_BITS_T) return (size_t)(4.0 * nnz + 8.0 * n * (1.0 + ceil(m / 64.0)));
-    return (size_t)(8.0 * nnz + 8.0 * ((which == LAC_FORMAT_CSC ? n : m) + 1.0));
+    double entry = (double)lac_dt_size(x->values);
+    if (which == LAC_FORMAT_BITS) return (size_t)(entry * nnz + 8.0 * m * (1.0 + ceil(n / 64.0)));
+    if (which == LAC_FORMAT_BITS_T) return (size_t)(entry * nnz + 8.0 * n * (1.0 + ceil(m / 64.0)));
+    return (size_t)((4.0 + entry) * nnz + 8.0 * ((which == LAC_FORMAT_CSC ? n : m) + 1.0));
 }
 
 lac_status_t lac_cuda_format_keep(lac_meta_t *meta, lac_format_t which, uint64_t made_of,
@@ -227,7 +233,7 @@ static lac_status_t make(void *arg, lac_format_data_t *data)
     lac_cuda_format_begin(LAC_ORIGIN_SCANNED, data);
     return lac_cuda_format_converts(x, made->which)
                ? lac_cuda_format_convert(made->exec, x, made->which, data)
-               : build(made->exec, &stored, NULL, made->which, NULL, data);
+               : build(made->exec, &stored, NULL, made->which, x->values, NULL, data);
 }
 
 lac_status_t lac_cuda_format_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_format_t which,
@@ -273,6 +279,8 @@ static lac_status_t scan_density(lac_exec_t *exec, const lac_cuda_matrix_t *x, c
 static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, const uint64_t *known)
 {
     lac_cuda_matrix_t x = {obj->dt, obj->buf, obj->m, obj->n, obj->rs, obj->cs};
+    lac_dt_t values = lac_meta_values(obj->meta);
+    if (obj->dt == LAC_U8) lac_meta_settle_values(obj->meta, values); /* of a product of another one, too */
     lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
     for (size_t i = 0; !status && i < sizeof scans / sizeof *scans; i++) {
         lac_format_data_t data;
@@ -282,7 +290,7 @@ static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, 
             what & LAC_META_CSR ? lac_meta_format(obj->meta, LAC_FORMAT_CSR) : NULL;
         lac_cuda_format_begin(LAC_ORIGIN_SCANNED, &data);
         lac_cuda_format_inherit(obj->meta, scans[i].format, &data);
-        status = build(exec, &x, known, scans[i].format, rows, &data);
+        status = build(exec, &x, known, scans[i].format, values, rows, &data);
         if (!status) lac_meta_install(obj->meta, scans[i].format, &data);
     }
     bool counted = what & (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK);
@@ -313,7 +321,7 @@ static lac_format_t across(lac_format_t which)
 
 bool lac_cuda_format_converts(const lac_operand_t *x, lac_format_t which)
 {
-    if (which != LAC_FORMAT_CSR && which != LAC_FORMAT_CSC) return false;
+    if (x->values == LAC_F64 || (which != LAC_FORMAT_CSR && which != LAC_FORMAT_CSC)) return false;
     return x->formats & (1u << across(which) | 1u << LAC_FORMAT_BITS);
 }
 

@@ -340,8 +340,8 @@ lac_status_t lac_cuda_spmm_arrays(lac_exec_t *exec, const lac_spmm_t *x)
     lac_cuda_csr_t csr;
     char *memory;
     lac_cuda_product_t product = {.m = x->m, .n = x->n, .k = x->k, .w = x->b, .out = x->c};
-    product.alpha = (lac_cuda_scalar_t){there ? x->alpha : NULL, there ? 1.0f : *x->alpha};
-    product.beta = (lac_cuda_scalar_t){there ? x->beta : NULL, there ? 1.0f : *x->beta};
+    product.alpha = (lac_cuda_scalar_t){there ? x->alpha : NULL, {there ? 1.0f : *x->alpha}};
+    product.beta = (lac_cuda_scalar_t){there ? x->beta : NULL, {there ? 1.0f : *x->beta}};
     product.rs = x->rsc, product.cs = x->csc;
     product.order = by_rows || l.transposed ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
     product.ldw = l.transposed ? l.ldw : by_rows ? x->rsb : x->csb;

@@ -51,6 +51,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_refusal_t refusal = lac_cuda_stream_refusal(p);
     if (refusal == LAC_FITS) refusal = lac_sparse_refusal(&known, &s, 0);
     if (refusal != LAC_FITS) return refusal;
+    if (p->dt == LAC_F64) return LAC_REFUSED_DOUBLES;
     if (s.m > ROWS_MAX || s.n < COLUMNS) return LAC_REFUSED_NOT_SHORT;
     s = lac_sided(p, short_side(p));
     if (s.s->formats || s.s->known > LAC_KNOWN_PROBED) return LAC_REFUSED_DENSITY_KNOWN;

@@ -26,6 +26,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     bool by_rows = s.wcs == 1 || s.n == 1, strides = (by_rows || s.wrs == 1) && s.wrs >= 0 && s.wcs >= 0;
     bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
     if (refusal != LAC_FITS) return refusal;
+    if (p->dt == LAC_F64) return LAC_REFUSED_DOUBLES;
     if (!lac_cuda_format_at_hand(s.s, format_of(&s))) return LAC_REFUSED_NOT_FROZEN;
     if (s.n > COLUMNS_MAX) return LAC_REFUSED_NOT_SHORT;
     if (!indices) return LAC_REFUSED_INDEX_RANGE;

@@ -65,7 +65,7 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
                           : !lies || (slices == LAC_W_COLS && !narrow) ? TRANSPOSED
                                                                        : AS_IT_LIES;
     how_t how = {lac_cuda_rows_source(s), w_source, narrow ? SHARED_ROWS : GATHERED, false};
-    if (narrow || !w_aligned(s, how)) return how;
+    if (narrow || s->w->dt == LAC_F64 || !w_aligned(s, how)) return how;
     bool once = how.source == LAC_CUDA_ROWS_BUILT, stepped = lac_cuda_schedule_serves(s, once);
     double m = (double)s->m, k = (double)s->k;
     how.wide = machine && s->n % 4 == 0 &&
@@ -77,8 +77,9 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
 
 static size_t transposed_bytes(const lac_sided_t *s, how_t how)
 {
-    return how.w_source == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)padded(s->n) * sizeof(float))
-                                      : 0;
+    return how.w_source == TRANSPOSED
+               ? lac_cuda_piece((size_t)s->k * (size_t)padded(s->n) * lac_dt_size(s->w->dt))
+               : 0;
 }
 
 static size_t schedule_bytes(const lac_sided_t *s, how_t how)
@@ -109,9 +110,9 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 static double narrow_us(const lac_sided_t *s, bool by_columns, const lac_machine_t *machine)
 {
     double events = s->s->density * (double)s->m * (double)s->k, n = (double)s->n;
-    double apart = 4.0 * (double)s->k * n <= NEAR_BYTES ? 10.0 : 32.0,
-           listed = s->s->dt == LAC_F32 ? 8.0 : 4.0;
-    double row = by_columns ? apart * n : 4.0 * (n < 4.0 ? 4.0 : n);
+    double size = s->size, apart = size * (double)s->k * n <= NEAR_BYTES ? 2.5 * size : 32.0,
+           listed = s->s->dt == LAC_U8 ? 4.0 : 4.0 + size;
+    double row = by_columns ? apart * n : (size * n < 16.0 ? 16.0 : size * n);
     return events * (listed + row) / (machine->cuda_narrow_gbps * 1e3);
 }
 
@@ -162,13 +163,11 @@ static lac_status_t lay_out_w(lac_exec_t *exec, const lac_problem_t *p, const la
     product->order = by_rows || copy ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
     product->ldw = copy ? s->n : by_rows ? s->wrs : s->n == 1 ? s->k : s->wcs;
     if (how.w_source != TRANSPOSED) return LAC_OK;
-    lac_cuda_matrix_t w = {LAC_F32, s->w->buf, s->k, s->n, s->wrs, s->wcs};
-    float *transposed = (float *)(void *)memory;
-    product->w = transposed;
+    lac_cuda_matrix_t w = {s->w->dt, s->w->buf, s->k, s->n, s->wrs, s->wcs};
+    product->w = memory;
     product->order = LAC_CUDA_ROWS;
     product->ldw = padded(s->n);
-    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, LAC_F32, transposed, padded(s->n), 1, exec->stream),
-                             "csr");
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0, w.dt, memory, padded(s->n), 1, exec->stream), "csr");
 }
 
 static lac_status_t multiply(lac_exec_t *exec, how_t how, const lac_cuda_product_t *product,
@@ -191,6 +190,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_cuda_csr_t csr;
     char *memory;
     if (how.kernel == STEPPED && !exec->takes_schedule) how.kernel = GATHERED;
+    product.w_dt = product.out_dt = p->dt;
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
     product.epilogue = lac_cuda_epilogue(p, route->side);
@@ -352,23 +352,25 @@ static size_t pointer_bytes(const lac_sided_t *s)
     return lac_cuda_piece((size_t)(s->m + 1) * sizeof(int64_t));
 }
 
-static size_t entry_bytes(const lac_sided_t *s)
+/* Of indices, which are as long as f32, or of values. */
+static size_t entry_bytes(const lac_sided_t *s, lac_dt_t dt)
 {
-    return lac_cuda_piece((size_t)s->m * (size_t)s->k * sizeof(float));
+    return lac_cuda_piece((size_t)s->m * (size_t)s->k * lac_dt_size(dt));
 }
 
 size_t lac_cuda_rows_bytes(const lac_sided_t *s)
 {
     if (lac_cuda_rows_source(s) != LAC_CUDA_ROWS_BUILT) return 0;
-    return pointer_bytes(s) + (s->s->dt == LAC_F32 ? 2 : 1) * entry_bytes(s) +
+    return pointer_bytes(s) + entry_bytes(s, LAC_F32) + (s->s->dt == LAC_U8 ? 0 : entry_bytes(s, s->s->dt)) +
            lac_cuda_piece((size_t)lac_cuda_csr_bytes(s->m));
 }
 
 double lac_cuda_rows_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
     if (lac_cuda_rows_source(s) != LAC_CUDA_ROWS_BUILT) return 0.0;
-    double elements = (double)s->m * (double)s->k, element = s->s->dt == LAC_F32 ? 4.0 : 1.0;
-    double bytes = 2.0 * element * elements + 8.0 * s->s->density * elements; /* count, then fill */
+    double elements = (double)s->m * (double)s->k, element = (double)lac_dt_size(s->s->dt);
+    double listed = s->s->dt == LAC_F64 ? 12.0 : 8.0;
+    double bytes = 2.0 * element * elements + listed * s->s->density * elements; /* count, then fill */
     double moved = bytes / (machine->cuda_dram_gbps * 1e3);
     double walked = 2.0 * TRIP_US * ((double)s->k / ROW_TRIP - 1.0); /* one block per row */
     return 3.0 * machine->cuda_launch_us + 2.0 * ROW_US * (double)s->m + (moved > walked ? moved : walked);
@@ -378,13 +380,14 @@ lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, char *m
 {
     int64_t *ptr = (int64_t *)(void *)memory;
     int32_t *idx = (int32_t *)(void *)(memory + pointer_bytes(s));
-    float *val = (float *)(void *)((char *)idx + entry_bytes(s));
-    bool ones = s->s->dt != LAC_F32;
-    void *scratch = ones ? (void *)val : (char *)val + entry_bytes(s);
+    char *val = (char *)idx + entry_bytes(s, LAC_F32);
+    bool ones = s->s->dt == LAC_U8;
+    void *scratch = ones ? val : val + entry_bytes(s, s->s->dt);
     lac_cuda_dense_t dense = {s->s->dt, s->s->buf, s->srs, s->scs, s->s->density};
     lac_status_t status = lac_cuda_csr_ptr(s->m, s->k, &dense, ptr, scratch, exec->stream);
-    if (!status) status = lac_cuda_csr_fill(s->m, s->k, &dense, ptr, idx, ones ? NULL : val, exec->stream);
+    if (!status)
+        status = lac_cuda_csr_fill(s->m, s->k, &dense, ptr, idx, s->s->dt, ones ? NULL : val, exec->stream);
     double nnz = s->s->density * (double)s->m * (double)s->k;
-    *csr = (lac_cuda_csr_t){ptr, idx, ones ? NULL : val, (int64_t)nnz};
+    *csr = (lac_cuda_csr_t){ptr, idx, ones ? NULL : (const float *)(void *)val, (int64_t)nnz};
     return lac_cuda_launched(status, "rows");
 }

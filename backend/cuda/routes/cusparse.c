@@ -27,6 +27,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     double nnz = s.s->density * (double)s.m * (double)s.k;
     bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.n < INT32_MAX && nnz < 0.9 * INT32_MAX;
     if (refusal != LAC_FITS) return refusal;
+    if (p->dt == LAC_F64) return LAC_REFUSED_DOUBLES;
     if (lac_problem_guarantees(p)) return LAC_REFUSED_SKIP_GUARANTEED; /* an Inf met no entry, and was NaN */
     if (!p->terms.named) return LAC_REFUSED_FORCED_ONLY;
     if (p->alpha_at) return LAC_REFUSED_SCALARS;

@@ -39,6 +39,7 @@ static bool takes_scalars(const lac_problem_t *p)
 /* The type of both operands by the time that the vendor multiplies them. */
 static lac_dt_t factor_type(const lac_problem_t *p)
 {
+    if (p->dt == LAC_F64) return LAC_F64;
     return lac_is_half(p->a.dt) ? p->a.dt : lac_is_half(p->b.dt) ? p->b.dt : LAC_F32;
 }
 
@@ -61,13 +62,21 @@ static bool takes_halves(const lac_problem_t *p)
            takes_half(&p->b, factor_type(p), p->k, p->n);
 }
 
+/* Whether the vendor's entry for that type takes such extents. */
+static bool has_entry(const lac_problem_t *p)
+{
+    const lac_cublas_t *blas = lac_cublas();
+    return p->dt == LAC_F64 ? blas->dgemm && (fits_32(p) || blas->dgemm_64) : fits_32(p) || blas->sgemm_64;
+}
+
 static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
     if (lac_problem_guarantees(p)) return LAC_REFUSED_SKIP_GUARANTEED;
     if (!lac_cublas()->found) return LAC_REFUSED_NO_BLAS;
-    if (!fits_32(p) && !lac_cublas()->sgemm_64) return LAC_REFUSED_INDEX_RANGE;
+    if (p->dt == LAC_F64 && !lac_cublas()->dgemm) return LAC_REFUSED_DOUBLES;
+    if (!has_entry(p)) return LAC_REFUSED_INDEX_RANGE;
     if (p->alpha_at && !takes_scalars(p)) return LAC_REFUSED_SCALARS;
     return lac_problem_is_half(p) && !takes_halves(p) ? LAC_REFUSED_HALVES : LAC_FITS;
 }
@@ -81,7 +90,7 @@ static size_t factor_bytes(const lac_operand_t *x, lac_dt_t type, lac_dim_t rows
 static size_t work_bytes(const lac_problem_t *p)
 {
     lac_dt_t type = factor_type(p);
-    size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
+    size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * lac_dt_size(p->dt);
     return factor_bytes(&p->a, type, p->m, p->k) + factor_bytes(&p->b, type, p->k, p->n) + lac_cuda_piece(c);
 }
 
@@ -150,8 +159,8 @@ static lac_status_t set_scalars(void *handle, int mode)
     return lac_cublas_check_error(lac_cublas()->set_scalars(handle, mode), "pointer mode");
 }
 
-static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha, blas_operand_t a,
-                 blas_operand_t b, const float *beta, float *c, int64_t ld)
+static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const void *alpha, blas_operand_t a,
+                 blas_operand_t b, const void *beta, void *c, int64_t ld)
 {
     const lac_cublas_t *blas = lac_cublas();
     return blas->sgemm_64 ? blas->sgemm_64(handle, a.trans, b.trans, m, n, k, alpha, a.buf, a.ld, b.buf, b.ld,
@@ -160,8 +169,18 @@ static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const floa
                                         (int)a.ld, b.buf, (int)b.ld, beta, c, (int)ld);
 }
 
-static int gemm_ex(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha, blas_operand_t a,
-                   blas_operand_t b, const float *beta, lac_dt_t dt, void *c, int64_t ld)
+static int dgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const void *alpha, blas_operand_t a,
+                 blas_operand_t b, const void *beta, void *c, int64_t ld)
+{
+    const lac_cublas_t *blas = lac_cublas();
+    return blas->dgemm_64 ? blas->dgemm_64(handle, a.trans, b.trans, m, n, k, alpha, a.buf, a.ld, b.buf, b.ld,
+                                           beta, c, ld)
+                          : blas->dgemm(handle, a.trans, b.trans, (int)m, (int)n, (int)k, alpha, a.buf,
+                                        (int)a.ld, b.buf, (int)b.ld, beta, c, (int)ld);
+}
+
+static int gemm_ex(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const void *alpha, blas_operand_t a,
+                   blas_operand_t b, const void *beta, lac_dt_t dt, void *c, int64_t ld)
 {
     const lac_cublas_t *blas = lac_cublas();
     int a_type = lac_cublas_type(a.dt), b_type = lac_cublas_type(b.dt), c_type = lac_cublas_type(dt);
@@ -185,11 +204,12 @@ static blas_operand_t piece_of(const blas_operand_t *x, bool contiguous, lac_dim
 }
 
 /* C = beta C + alpha A B, all by columns as the BLAS sees them; a very long k in pieces. */
-static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha,
-                             blas_operand_t a, blas_operand_t b, const float *beta, lac_dt_t dt, void *c,
+static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const void *alpha,
+                             blas_operand_t a, blas_operand_t b, const void *beta, lac_dt_t dt, void *c,
                              lac_inc_t ldc)
 {
     static const float one = 1.0f;
+    static const double one_f64 = 1.0;
     int64_t ld = at_least(n == 1 ? 1 : ldc, m);
     int status = 0;
     for (lac_dim_t k0 = 0; !status && k0 < k; k0 += K_MAX) {
@@ -197,15 +217,16 @@ static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k
         blas_operand_t a0 = piece_of(&a, a.trans != LAC_CUBLAS_N, m, k0, length),
                        b0 = piece_of(&b, b.trans == LAC_CUBLAS_N, n, k0, length);
         status = lac_is_half(a0.dt) ? gemm_ex(handle, m, n, length, alpha, a0, b0, beta, dt, c, ld)
+                 : dt == LAC_F64    ? dgemm(handle, m, n, length, alpha, a0, b0, k0 ? &one_f64 : beta, c, ld)
                                     : sgemm(handle, m, n, length, alpha, a0, b0, k0 ? &one : beta, c, ld);
     }
-    return lac_cublas_check_error(status, lac_is_half(a.dt) ? "gemm_ex" : "sgemm");
+    return lac_cublas_check_error(status, lac_is_half(a.dt) ? "gemm_ex" : dt == LAC_F64 ? "dgemm" : "sgemm");
 }
 
 /* Where the vendor reads a scalar. */
-static const float *at(const lac_cuda_scalar_t *scalar)
+static const void *at(const lac_cuda_scalar_t *scalar)
 {
-    return scalar->device ? scalar->device : &scalar->value;
+    return scalar->device ? (const void *)scalar->device : (const void *)&scalar->f64;
 }
 
 /* By rows, C' = B' A' is by columns; any other c receives the product from the workspace. */
@@ -213,7 +234,7 @@ static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_prob
                                   const lac_cuda_dense_view_t *a, const lac_cuda_dense_view_t *b,
                                   char *memory)
 {
-    static const float nothing = 0.0f;
+    static const double nothing = 0.0; /* of a float too */
     const lac_cuda_scalar_t alpha = lac_cuda_alpha(p), beta = lac_cuda_beta(p);
     bool direct = c_by_rows(p);
     void *c = direct ? p->c : (void *)memory;
@@ -221,9 +242,9 @@ static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_prob
                                    by_blas(factor_type(p), b->buf, b->cs, b->rs, p->n, p->k),
                                    by_blas(factor_type(p), a->buf, a->cs, a->rs, p->k, p->m),
                                    direct ? at(&beta) : &nothing, p->dt, c, direct ? p->crs : p->n);
-    lac_cuda_matrix_t product = {LAC_F32, c, p->m, p->n, p->n, 1};
+    lac_cuda_matrix_t product = {p->dt, c, p->m, p->n, p->n, 1};
     if (status || direct) return status;
-    return lac_cuda_launched(lac_cuda_copy(&product, beta.value, LAC_F32, p->c, p->crs, p->ccs, exec->stream),
+    return lac_cuda_launched(lac_cuda_copy(&product, p->beta, p->dt, p->c, p->crs, p->ccs, exec->stream),
                              "dense");
 }
 
@@ -301,7 +322,7 @@ static lac_status_t as_matrix(lac_exec_t *exec, const lac_operand_t *x, lac_dim_
     *matrix = (lac_cuda_matrix_t){x->dt, x->buf, rows, cols, x->rs, x->cs};
     if (!densifies(x)) return LAC_OK;
     lac_status_t status = lac_cuda_dense_view(exec, x, rows, cols, false, memory, &contents);
-    *matrix = (lac_cuda_matrix_t){LAC_F32, contents.buf, rows, cols, contents.rs, contents.cs};
+    *matrix = (lac_cuda_matrix_t){x->values, contents.buf, rows, cols, contents.rs, contents.cs};
     return status;
 }
 

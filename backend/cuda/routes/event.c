@@ -99,7 +99,10 @@ static how_t by_columns(const lac_sided_t *s, event_source_t source, const lac_m
     static const gather_t gathers[] = {[LAC_CUDA_COLUMNS_EVENTS] = BY_COLUMNS,
                                        [LAC_CUDA_COLUMNS_ACTIVE] = BY_ACTIVE,
                                        [LAC_CUDA_COLUMNS_STREAM] = BY_STREAM};
-    gather_t best = machine ? gathers[lac_cuda_columns_best(s, machine)] : BY_STREAM;
+    bool events_only = s->w->dt == LAC_F64;
+    gather_t best = events_only ? BY_COLUMNS
+                    : machine   ? gathers[lac_cuda_columns_best(s, machine)]
+                                : BY_STREAM;
     if (source == FROM_CSR && !(s->s->buf && (!machine || lac_cuda_columns_beat_given(s, machine))))
         return (how_t){FROM_CSR, BY_COLUMNS};
     if (source == FROM_ACTIVE && best == BY_COLUMNS) return (how_t){FROM_ACTIVE, BY_COLUMNS};
@@ -227,6 +230,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
                    lac_cuda_fits_index(s.wcs);
     if (refusal != LAC_FITS) return refusal;
     if (!s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s))) return LAC_REFUSED_W_SPARSE;
+    if (p->dt == LAC_F64 && !s.w->buf) return LAC_REFUSED_DOUBLES;
     if (source_of(&s) == FROM_NOWHERE) return LAC_REFUSED_NO_FORMAT;
     if (s.m > ROWS_MAX) return LAC_REFUSED_NOT_SHORT;
     if (!indices) return LAC_REFUSED_INDEX_RANGE;
@@ -308,7 +312,9 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 
 static size_t expansion_bytes(const lac_sided_t *s, how_t how)
 {
-    return how.source == FROM_EXPANSION ? lac_cuda_piece((size_t)s->m * (size_t)s->k * sizeof(float)) : 0;
+    return how.source == FROM_EXPANSION
+               ? lac_cuda_piece((size_t)s->m * (size_t)s->k * lac_dt_size(s->s->values))
+               : 0;
 }
 
 /* For W by columns, room for each of the three products: the density decides among them, and a call that is
@@ -320,8 +326,8 @@ static size_t packed_bytes(const lac_sided_t *s, how_t how)
     if (how.gather == BY_COUNTS || (how.gather == BY_SEGMENTS && !scans)) return 0;
     if (how.gather == BY_SEGMENTS) return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->k));
     if (how.source == FROM_CSR) return 0;
-    if (how.gather == BY_ROWS || how.gather == BY_COPY)
-        return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k));
+    if (how.gather == BY_ROWS || how.gather == BY_COPY || s->w->dt == LAC_F64)
+        return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k, s->w->dt));
     int64_t stream = lac_cuda_event_stream_bytes(s->m, s->k), /* never less than the slots */
         active = lac_cuda_event_active_bytes(s->m, s->k);
     return lac_cuda_piece((size_t)(stream > active ? stream : active));
@@ -444,7 +450,7 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s,
 static lac_cuda_dense_t listed_columns(const lac_sided_t *s, const lac_format_data_t *active)
 {
     double density = active->count ? s->s->density * (double)s->k / (double)active->count : 0.0;
-    return (lac_cuda_dense_t){LAC_F32, active->val, 1, s->m, density < 1.0 ? density : 1.0};
+    return (lac_cuda_dense_t){s->s->values, active->val, 1, s->m, density < 1.0 ? density : 1.0};
 }
 
 static lac_status_t multiply_list(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_product_t *product,
@@ -531,7 +537,7 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_problem_t *p, const lac
         sided.transposed = s->s_transposed;
         lac_status_t status = lac_cuda_dense_view(exec, &sided, s->m, s->k, false, &memory, &contents);
         if (status) return status;
-        dense = (lac_cuda_dense_t){LAC_F32, contents.buf, contents.rs, contents.cs, s->s->density};
+        dense = (lac_cuda_dense_t){s->s->values, contents.buf, contents.rs, contents.cs, s->s->density};
     }
     if (how.gather == BY_STREAM) return lac_cuda_event_stream(product, &dense, memory, exec->stream);
     if (how.gather == BY_ACTIVE) return lac_cuda_event_active(product, &dense, memory, exec->stream);

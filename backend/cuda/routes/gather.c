@@ -49,7 +49,7 @@ static double gather_us(gathered_t g, const lac_machine_t *machine)
     double common = lac_active_fraction(g.density, rows), found = 1.0 + SHARED * beside * common * common;
     double fetched =
         g.size * g.density * g.m * g.k * ceil(g.n / TILE) * TILE / (found * machine->cuda_gather_gbps * 1e3);
-    double out = 4.0 * g.m * g.n / (machine->cuda_gather_out_gbps * 1e3);
+    double out = (g.size > 4.0 ? g.size : 4.0) * g.m * g.n / (machine->cuda_gather_out_gbps * 1e3);
     return out + (dram > fetched ? dram + 0.35 * fetched : fetched + 0.35 * dram);
 }
 
@@ -100,7 +100,7 @@ bool lac_cuda_wide_wins(double m, double n, double k, double nnz, bool across, c
 
 static double w_bytes(const lac_sided_t *s)
 {
-    return 4.0 * (double)s->k * (double)s->n;
+    return (double)lac_dt_size(s->w->dt) * (double)s->k * (double)s->n;
 }
 
 /* Share of W's pieces of so many floats that so many rows of S need. */

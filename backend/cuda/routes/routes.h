@@ -8,14 +8,16 @@
 #include "cuda_kernels.h" /* kernels/cuda */
 #include "cuda/runtime/exec.h"
 
-/* The scalars of a problem as kernels take them: all that a device computes is in f32. */
+/* The scalars of a problem as kernels take them: f32, of a product of doubles f64. */
 static inline lac_cuda_scalar_t lac_cuda_alpha(const lac_problem_t *p)
 {
-    return (lac_cuda_scalar_t){p->alpha_at, (float)p->alpha};
+    return p->dt == LAC_F64 ? (lac_cuda_scalar_t){.device = p->alpha_at, .f64 = p->alpha}
+                            : (lac_cuda_scalar_t){.device = p->alpha_at, .value = (float)p->alpha};
 }
 static inline lac_cuda_scalar_t lac_cuda_beta(const lac_problem_t *p)
 {
-    return (lac_cuda_scalar_t){p->beta_at, (float)p->beta};
+    return p->dt == LAC_F64 ? (lac_cuda_scalar_t){.device = p->beta_at, .f64 = p->beta}
+                            : (lac_cuda_scalar_t){.device = p->beta_at, .value = (float)p->beta};
 }
 
 /* True for an extent or a stride that kernels hold in 32 bits. */

@@ -67,6 +67,7 @@ lac_refusal_t lac_cuda_stream_refusal(const lac_problem_t *p)
     if (!s.s->buf) return LAC_REFUSED_NO_FORMAT;
     if (!s.w->buf) return LAC_REFUSED_W_SPARSE;
     if (lac_problem_is_half(p)) return LAC_REFUSED_HALVES;
+    if (p->dt == LAC_F64) return LAC_REFUSED_DOUBLES;
     if (s.w->dt != LAC_F32) return LAC_REFUSED_W_TYPE;
     if (p->settings.math == LAC_MATH_PEDANTIC) return LAC_REFUSED_PEDANTIC;
     if (p->settings.math == LAC_MATH_TF32 && !p->terms.named) return LAC_REFUSED_TF32;

@@ -118,6 +118,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_U8_W | LAC_TAKES_HALVES);
     bool indices = lac_cuda_fits_index(s.m) && lac_cuda_fits_index(s.k) && lac_cuda_fits_index(s.n);
     if (refusal != LAC_FITS) return refusal;
+    if (p->dt == LAC_F64) return LAC_REFUSED_DOUBLES;
     if (lac_problem_is_half(p) && !takes_halves(&s)) return LAC_REFUSED_HALVES;
     if (p->settings.math == LAC_MATH_PEDANTIC) return LAC_REFUSED_PEDANTIC;
     if (p->settings.math == LAC_MATH_TF32 && !p->terms.named) return LAC_REFUSED_TF32;

@@ -22,6 +22,8 @@ static void search(void)
                                                {"cublasGetVersion_v2", &cublas.version, false},
                                                {"cublasSgemm_v2", &cublas.sgemm, false},
                                                {"cublasSgemm_v2_64", &cublas.sgemm_64, true},
+                                               {"cublasDgemm_v2", &cublas.dgemm, true},
+                                               {"cublasDgemm_v2_64", &cublas.dgemm_64, true},
                                                {"cublasSetPointerMode_v2", &cublas.set_scalars, true},
                                                {"cublasGemmEx", &cublas.gemm_ex, true},
                                                {"cublasGemmEx_64", &cublas.gemm_ex_64, true},

@@ -41,6 +41,11 @@ typedef struct lac_cublas {
     int (*sgemm_64)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *alpha,
                     const float *a, int64_t lda, const float *b, int64_t ldb, const float *beta, float *c,
                     int64_t ldc); /* NULL before CUDA 12 */
+    int (*dgemm)(void *handle, int ta, int tb, int m, int n, int k, const double *alpha, const double *a,
+                 int lda, const double *b, int ldb, const double *beta, double *c, int ldc); /* or NULL */
+    int (*dgemm_64)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const double *alpha,
+                    const double *a, int64_t lda, const double *b, int64_t ldb, const double *beta, double *c,
+                    int64_t ldc); /* NULL before CUDA 12 */
     int (*gemm_ex)(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
                    int a_type, int lda, const void *b, int b_type, int ldb, const void *beta, void *c,
                    int c_type, int ldc, int compute, int algo); /* or NULL */

@@ -34,17 +34,32 @@ template <typename T> __host__ __device__ constexpr T max(T a, T b)
     return a > b ? a : b;
 }
 
-__device__ inline float load_scalar(lac_cuda_scalar_t s)
+template <typename T = float> __device__ inline T load_scalar(lac_cuda_scalar_t s);
+template <> __device__ inline float load_scalar<float>(lac_cuda_scalar_t s)
 {
     return s.device ? *s.device : s.value;
+}
+template <> __device__ inline double load_scalar<double>(lac_cuda_scalar_t s)
+{
+    return s.device ? *(const double *)s.device : s.f64;
+}
+
+/* x y + z, rounded once. */
+__device__ inline float multiply_add(float x, float y, float z)
+{
+    return fmaf(x, y, z);
+}
+__device__ inline double multiply_add(double x, double y, double z)
+{
+    return fma(x, y, z);
 }
 
 /* beta at + alpha sum, as BLAS has it: with alpha = 0 the sum is not used, with beta = 0 the old value is not
  * read. */
-__device__ inline float scaled(const float *at, float sum, float alpha, float beta)
+template <typename T> __device__ inline T scaled(const T *at, T sum, T alpha, T beta)
 {
-    const float x = alpha == 0.0f ? 0.0f : alpha * sum;
-    return beta == 0.0f ? x : fmaf(beta, *at, x);
+    const T x = alpha == T(0) ? T(0) : alpha * sum;
+    return beta == T(0) ? x : multiply_add(beta, *at, x);
 }
 
 __device__ inline unsigned lanes_below(int lane)

@@ -25,7 +25,16 @@ template <lac_dt_t kType> struct Half {
 using F16 = Half<LAC_F16>;
 using BF16 = Half<LAC_BF16>;
 
-/* fn(T()) for the type of elements that dt names: numbers, and bytes too. */
+/* The type of the sums of such elements. */
+template <typename T> struct SumOf {
+    using type = float;
+};
+template <> struct SumOf<double> {
+    using type = double;
+};
+template <typename T> using Sum = typename SumOf<T>::type;
+
+/* fn(T()) for the type of elements that dt names: numbers, and bytes too; doubles where a kernel says so. */
 template <typename Fn> inline lac_status_t with_number_type(lac_dt_t dt, Fn fn)
 {
     switch (dt) {
@@ -41,9 +50,21 @@ template <typename Fn> inline lac_status_t with_type(lac_dt_t dt, Fn fn)
 {
     return dt == LAC_U8 ? fn(uint8_t()) : with_number_type(dt, fn);
 }
+template <typename Fn> inline lac_status_t with_wide_number_type(lac_dt_t dt, Fn fn)
+{
+    return dt == LAC_F64 ? fn(double()) : with_number_type(dt, fn);
+}
+template <typename Fn> inline lac_status_t with_wide_type(lac_dt_t dt, Fn fn)
+{
+    return dt == LAC_F64 ? fn(double()) : with_type(dt, fn);
+}
 
 /* An element of an operand as a factor: a byte is an event, which counts 1. */
 __device__ inline float event_value(float x)
+{
+    return x;
+}
+__device__ inline double event_value(double x)
 {
     return x;
 }
@@ -60,7 +81,7 @@ __device__ inline float event_value(BF16 x)
     return __uint_as_float((uint32_t)x.bits << 16);
 }
 
-__device__ inline float load_read_only(const float *p)
+template <typename T> __device__ inline T load_read_only(const T *p)
 {
     return __ldg(p);
 }
@@ -72,7 +93,11 @@ template <lac_dt_t kType> __device__ inline Half<kType> load_read_only(const Hal
 }
 
 /* The number of type T that is nearest to x. */
-template <typename T> __device__ inline T nearest(float x);
+template <typename T> __device__ inline T nearest(Sum<T> x);
+template <> __device__ inline double nearest<double>(double x)
+{
+    return x;
+}
 template <> __device__ inline float nearest<float>(float x)
 {
     return x;
@@ -102,7 +127,7 @@ template <bool kTogether, typename T> struct Loaded {
             if (32 * c < live) x[c] = load_read_only(p + c * step);
         }
     }
-    __device__ float at(int c) const
+    __device__ Sum<T> at(int c) const
     {
         return event_value(x[c]);
     }
@@ -115,6 +140,15 @@ template <> struct Loaded<true, float> {
         if (live > 0) x = __ldg((const float4 *)p);
     }
     __device__ float at(int c) const { return c == 0 ? x.x : c == 1 ? x.y : c == 2 ? x.z : x.w; }
+};
+template <> struct Loaded<true, double> {
+    double2 low, high;
+    __device__ void load(const double *p, int64_t, int live)
+    {
+        low = high = make_double2(0, 0);
+        if (live > 0) low = __ldg((const double2 *)p), high = __ldg((const double2 *)p + 1);
+    }
+    __device__ double at(int c) const { return c == 0 ? low.x : c == 1 ? low.y : c == 2 ? high.x : high.y; }
 };
 template <lac_dt_t kType> struct Loaded<true, Half<kType>> {
     uint2 x;
@@ -163,7 +197,12 @@ template <typename T> struct Sixteen {
     }
 };
 
-/* Stores four elements at once, each rounded to its type. */
+/* Stores four elements, each rounded to its type, sixteen bytes at once. */
+__device__ inline void store_quad(double *at, const double (&x)[4])
+{
+    *(double2 *)at = make_double2(x[0], x[1]);
+    *((double2 *)at + 1) = make_double2(x[2], x[3]);
+}
 __device__ inline void store_quad(float *at, const float (&x)[4])
 {
     *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);

@@ -29,7 +29,7 @@ template <typename T> __device__ inline double element(const void *x, int64_t at
 template <typename T> __device__ inline void update(void *c, int64_t at, double sum, double beta)
 {
     T *const x = (T *)c + at;
-    *x = nearest<T>((float)(sum + (beta == 0.0 ? 0.0 : beta * (double)event_value(*x))));
+    *x = nearest<T>((Sum<T>)(sum + (beta == 0.0 ? 0.0 : beta * (double)event_value(*x))));
 }
 
 /* c := beta c + alpha a b by tiles of kSide x kSide, k in ascending order. Zeros are multiplied, and 0 * Inf
@@ -39,7 +39,9 @@ __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
 {
     __shared__ double a[kSide][kSide + 1], b[kSide][kSide + 1];
     const int x = threadIdx.x, y = threadIdx.y;
-    const double alpha = load_scalar(g.alpha), beta = load_scalar(g.beta);
+    const bool wide = g.dt == LAC_F64;
+    const double alpha = wide ? load_scalar<double>(g.alpha) : load_scalar(g.alpha),
+                 beta = wide ? load_scalar<double>(g.beta) : load_scalar(g.beta);
     for (int64_t t = blockIdx.x; t < g.tiles; t += gridDim.x) {
         const int64_t i = t / g.across * kSide + y, j = t % g.across * kSide + x;
         double sum = 0.0;
@@ -57,7 +59,9 @@ __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
         if (i >= g.m || j >= g.n) continue;
         const int64_t at = i * g.rs + j * g.cs;
         const double product = alpha == 0.0 ? 0.0 : alpha * sum;
-        if (g.dt == LAC_F16)
+        if (wide)
+            update<double>(g.c, at, product, beta);
+        else if (g.dt == LAC_F16)
             update<F16>(g.c, at, product, beta);
         else if (g.dt == LAC_BF16)
             update<BF16>(g.c, at, product, beta);
@@ -81,6 +85,13 @@ extern "C" lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_c
                           b->rs, b->cs, rs, cs,    across, tiles,   c,       dt,    skip};
     const Launch l = {
         dim3(unsigned(min<int64_t>(tiles, 1 << 20))), dim3(kSide, kSide), 0, 1, false, (cudaStream_t)stream};
+    if (dt == LAC_F64) {
+        if (a->dt == LAC_U8)
+            return b->dt == LAC_U8 ? launch(gemm_double<uint8_t, uint8_t>, l, g)
+                                   : launch(gemm_double<uint8_t, double>, l, g);
+        return b->dt == LAC_U8 ? launch(gemm_double<double, uint8_t>, l, g)
+                               : launch(gemm_double<double, double>, l, g);
+    }
     return with_type(a->dt, [&](auto x) {
         return with_type(b->dt, [&](auto y) { return launch(gemm_double<decltype(x), decltype(y)>, l, g); });
     });

@@ -185,6 +185,15 @@ __device__ inline void cluster_store(unsigned address, float x)
 #endif
 }
 
+__device__ inline void cluster_store(unsigned address, double x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(address), "d"(x) : "memory");
+#else
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(address), "d"(x) : "memory");
+#endif
+}
+
 __device__ inline void cluster_store(unsigned address, float4 x)
 {
 #if __CUDA_ARCH__ >= 900

@@ -39,6 +39,11 @@ template <bool kContents> __device__ inline unsigned weigh(float x, int64_t at)
 {
     return kContents ? (unsigned)scramble((uint64_t)at << 32 | __float_as_uint(x)) : x != 0.0f;
 }
+template <bool kContents> __device__ inline unsigned weigh(double x, int64_t at)
+{
+    return kContents ? (unsigned)scramble(scramble((uint64_t)at) ^ (uint64_t)__double_as_longlong(x))
+                     : x != 0.0;
+}
 template <bool kContents, lac_dt_t kType> __device__ inline unsigned weigh(Half<kType> x, int64_t at)
 {
     return kContents ? (unsigned)scramble((uint64_t)at << 32 | x.bits) : x != Half<kType>(0);
@@ -170,7 +175,7 @@ extern "C" lac_status_t lac_cuda_probe_condition(const lac_cuda_matrix_t *x, dou
     if (x->rows > INT32_MAX || x->cols > INT32_MAX) return LAC_ERR_EXTENT;
     const ConditionArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, limit, handle};
     const Launch l = {dim3(1), dim3(kConditionThreads), 0, 1, false, (cudaStream_t)stream};
-    return with_type(x->dt, [&](auto e) { return launch(probe_condition<decltype(e)>, l, a); });
+    return with_wide_type(x->dt, [&](auto e) { return launch(probe_condition<decltype(e)>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, bool k_by_rows, uint64_t seed,
@@ -179,7 +184,7 @@ extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, bool k
     using namespace lacuna;
     const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, seed << 20, words, mark, k_by_rows};
     const Launch l = {dim3(LAC_CUDA_PROBE_WORDS), dim3(kProbeThreads), 0, 1, false, (cudaStream_t)stream};
-    return with_type(x->dt, [&](auto e) { return launch(probe_sample<decltype(e), false>, l, a); });
+    return with_wide_type(x->dt, [&](auto e) { return launch(probe_sample<decltype(e), false>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_fingerprint(const lac_cuda_matrix_t *x, uint32_t mark, uint64_t *words,
@@ -188,5 +193,5 @@ extern "C" lac_status_t lac_cuda_fingerprint(const lac_cuda_matrix_t *x, uint32_
     using namespace lacuna;
     const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, 0, words, mark, false};
     const Launch l = {dim3(LAC_CUDA_PROBE_WORDS), dim3(kProbeThreads), 0, 1, false, (cudaStream_t)stream};
-    return with_type(x->dt, [&](auto e) { return launch(probe_sample<decltype(e), true>, l, a); });
+    return with_wide_type(x->dt, [&](auto e) { return launch(probe_sample<decltype(e), true>, l, a); });
 }

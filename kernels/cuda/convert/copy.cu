@@ -18,7 +18,7 @@ struct CopyArgs {
     const void *x;
     void *out;
     int64_t rows, cols, xrs, xcs, rs, cs, tiles, across;
-    float beta;
+    double beta;
     bool x_by_cols, out_by_cols; /* which extent lies contiguous: a warp walks along it */
 };
 
@@ -33,7 +33,8 @@ __device__ inline Cell<int> copied_by(int t, int l, bool by_cols)
 template <typename T, typename Out>
 __global__ __launch_bounds__(kTile *kCopyRows, kResident) void copy_tiles(const CopyArgs a)
 {
-    __shared__ float tile[kTile][kTile + 1];
+    __shared__ Sum<Out> tile[kTile][kTile + 1];
+    const Sum<Out> beta = (Sum<Out>)a.beta;
     for (int64_t t = blockIdx.x; t < a.tiles; t += gridDim.x) {
         const int64_t r0 = t / a.across * kTile, c0 = t % a.across * kTile;
         for (int l = threadIdx.y; l < kTile; l += kCopyRows) {
@@ -47,8 +48,8 @@ __global__ __launch_bounds__(kTile *kCopyRows, kResident) void copy_tiles(const 
             const Cell<int> at = copied_by(threadIdx.x, l, a.out_by_cols);
             if (r0 + at.row >= a.rows || c0 + at.column >= a.cols) continue;
             Out *to = (Out *)a.out + (r0 + at.row) * a.rs + (c0 + at.column) * a.cs;
-            const float x = tile[at.row][at.column];
-            *to = nearest<Out>(a.beta == 0.0f ? x : fmaf(a.beta, event_value(*to), x));
+            const Sum<Out> x = tile[at.row][at.column];
+            *to = nearest<Out>(beta == Sum<Out>(0) ? x : multiply_add(beta, event_value(*to), x));
         }
         __syncthreads();
     }
@@ -63,10 +64,10 @@ struct ScaleArgs {
 template <typename Out> __global__ __launch_bounds__(256) void scale_out(const ScaleArgs a)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    const float beta = load_scalar(a.beta);
+    const Sum<Out> beta = load_scalar<Sum<Out>>(a.beta);
     for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < a.count; t += step) {
         Out *at = (Out *)a.out + t / a.inner * a.outer_stride + t % a.inner * a.inner_stride;
-        *at = nearest<Out>(beta == 0.0f ? 0.0f : beta * event_value(*at));
+        *at = nearest<Out>(beta == Sum<Out>(0) ? Sum<Out>(0) : beta * event_value(*at));
     }
 }
 
@@ -108,7 +109,7 @@ __global__ __launch_bounds__(kTransposeThreads) void transpose(const __grid_cons
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, lac_dt_t dt, void *out,
+extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, double beta, lac_dt_t dt, void *out,
                                       int64_t rs, int64_t cs, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
@@ -129,6 +130,9 @@ extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, la
                         magnitude(rs) < magnitude(cs)};
     const Launch l = {
         dim3(unsigned(min(tiles, kTilesAcross))), dim3(kTile, kCopyRows), 0, 1, false, (cudaStream_t)stream};
+    if (dt == LAC_F64)
+        return x->dt == LAC_U8 ? launch(copy_tiles<uint8_t, double>, l, a)
+                               : launch(copy_tiles<double, double>, l, a);
     return with_number_type(dt, [&](auto to) {
         return with_type(x->dt,
                          [&](auto from) { return launch(copy_tiles<decltype(from), decltype(to)>, l, a); });
@@ -143,7 +147,7 @@ extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scal
     const bool by_cols = magnitude(rs) < magnitude(cs);
     const ScaleArgs a = {out, by_cols ? rows : cols, rows * cols, by_cols ? rs : cs, by_cols ? cs : rs, beta};
     const Launch l = grid_stride(ceil_div(a.count, 256), 256, stream);
-    return with_number_type(dt, [&](auto to) { return launch(scale_out<decltype(to)>, l, a); });
+    return with_wide_number_type(dt, [&](auto to) { return launch(scale_out<decltype(to)>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_transpose(int64_t m, int64_t n, const float *src, int64_t rs, int64_t cs,

@@ -18,21 +18,23 @@ struct DensifyArgs {
     const int64_t *ptr;
     const int32_t *idx;
     const uint64_t *bits;
-    const float *val;
-    float *out;
+    const void *val;
+    void *out;
 };
 
-/* A warp per major. */
+/* A warp per major; V: of the values. */
+template <typename V>
 __global__ __launch_bounds__(kDensifyThreads) void densify_compressed(const DensifyArgs a)
 {
     const int lane = threadIdx.x % kWarp;
     for (int64_t i = (int64_t)blockIdx.x * kDensifyWarps + threadIdx.x / kWarp; i < a.majors;
          i += (int64_t)gridDim.x * kDensifyWarps)
         for (int64_t p = a.ptr[i] + lane; p < a.ptr[i + 1]; p += kWarp)
-            a.out[i * a.major_stride + a.idx[p] * a.minor_stride] = a.val ? a.val[p] : 1.0f;
+            ((V *)a.out)[i * a.major_stride + a.idx[p] * a.minor_stride] =
+                a.val ? ((const V *)a.val)[p] : V(1);
 }
 
-__global__ __launch_bounds__(kDensifyThreads) void densify_bits(const DensifyArgs a)
+template <typename V> __global__ __launch_bounds__(kDensifyThreads) void densify_bits(const DensifyArgs a)
 {
     const int lane = threadIdx.x % kWarp;
     for (int64_t i = (int64_t)blockIdx.x * kDensifyWarps + threadIdx.x / kWarp; i < a.majors;
@@ -43,33 +45,35 @@ __global__ __launch_bounds__(kDensifyThreads) void densify_bits(const DensifyArg
             for (int half = 0; half < 2; half++) {
                 const unsigned bits = (unsigned)(word >> (32 * half));
                 if (bits >> lane & 1)
-                    a.out[i * a.major_stride + (64 * w + 32 * half + lane) * a.minor_stride] =
-                        a.val[at + __popc(bits & lanes_below(lane))];
+                    ((V *)a.out)[i * a.major_stride + (64 * w + 32 * half + lane) * a.minor_stride] =
+                        ((const V *)a.val)[at + __popc(bits & lanes_below(lane))];
                 at += __popc(bits);
             }
         }
     }
 }
 
-__global__ __launch_bounds__(kDensifyThreads) void densify_active(const DensifyArgs a)
+template <typename V> __global__ __launch_bounds__(kDensifyThreads) void densify_active(const DensifyArgs a)
 {
     const int64_t count = a.majors * a.minors, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < count; t += step)
-        a.out[t % a.majors * a.major_stride + a.idx[t / a.majors] * a.minor_stride] = a.val[t];
+        ((V *)a.out)[t % a.majors * a.major_stride + a.idx[t / a.majors] * a.minor_stride] =
+            ((const V *)a.val)[t];
 }
 
 struct ValuesArgs {
     const void *x;
     int64_t m, count, rs, cs;
     const int32_t *idx;
-    float *val;
+    void *val;
 };
 
-template <typename T> __global__ __launch_bounds__(kDensifyThreads) void active_values(const ValuesArgs a)
+template <typename T, typename V>
+__global__ __launch_bounds__(kDensifyThreads) void active_values(const ValuesArgs a)
 {
     const int64_t count = a.m * a.count, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < count; t += step)
-        a.val[t] = event_value(((const T *)a.x)[t % a.m * a.rs + a.idx[t / a.m] * a.cs]);
+        ((V *)a.val)[t] = event_value(((const T *)a.x)[t % a.m * a.rs + a.idx[t / a.m] * a.cs]);
 }
 
 template <typename From, typename To> struct RetypeArgs {
@@ -112,43 +116,48 @@ lac_status_t launch_retype(int64_t count, const From *from, To *to, lac_cuda_str
 } // namespace lacuna
 
 extern "C" lac_status_t lac_cuda_densify_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx,
-                                                    const float *val, float *out, int64_t major_stride,
-                                                    int64_t minor_stride, lac_cuda_stream_t stream)
+                                                    lac_dt_t dt, const void *val, void *out,
+                                                    int64_t major_stride, int64_t minor_stride,
+                                                    lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     const DensifyArgs a = {majors, 0, 0, major_stride, minor_stride, ptr, idx, nullptr, val, out};
-    return launch(densify_compressed, grid_stride(ceil_div(majors, kDensifyWarps), kDensifyThreads, stream),
-                  a);
+    const Launch l = grid_stride(ceil_div(majors, kDensifyWarps), kDensifyThreads, stream);
+    return dt == LAC_F64 ? launch(densify_compressed<double>, l, a) : launch(densify_compressed<float>, l, a);
 }
 
 extern "C" lac_status_t lac_cuda_densify_bits(int64_t majors, int64_t minors, const uint64_t *bits,
-                                              const int64_t *first, const float *val, float *out,
+                                              const int64_t *first, lac_dt_t dt, const void *val, void *out,
                                               int64_t major_stride, int64_t minor_stride,
                                               lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     const DensifyArgs a = {
         majors, minors, ceil_div(minors, 64), major_stride, minor_stride, first, nullptr, bits, val, out};
-    return launch(densify_bits, grid_stride(ceil_div(majors, kDensifyWarps), kDensifyThreads, stream), a);
+    const Launch l = grid_stride(ceil_div(majors, kDensifyWarps), kDensifyThreads, stream);
+    return dt == LAC_F64 ? launch(densify_bits<double>, l, a) : launch(densify_bits<float>, l, a);
 }
 
-extern "C" lac_status_t lac_cuda_densify_active(int64_t m, int64_t count, const int32_t *idx,
-                                                const float *val, float *out, int64_t rs, int64_t cs,
+extern "C" lac_status_t lac_cuda_densify_active(int64_t m, int64_t count, const int32_t *idx, lac_dt_t dt,
+                                                const void *val, void *out, int64_t rs, int64_t cs,
                                                 lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     const DensifyArgs a = {m, count, 0, rs, cs, nullptr, idx, nullptr, val, out};
-    return launch(densify_active, grid_stride(ceil_div(m * count, kDensifyThreads), kDensifyThreads, stream),
-                  a);
+    const Launch l = grid_stride(ceil_div(m * count, kDensifyThreads), kDensifyThreads, stream);
+    return dt == LAC_F64 ? launch(densify_active<double>, l, a) : launch(densify_active<float>, l, a);
 }
 
 extern "C" lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64_t count, const int32_t *idx,
-                                               float *val, lac_cuda_stream_t stream)
+                                               lac_dt_t dt, void *val, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     const ValuesArgs a = {x->data, x->rows, count, x->rs, x->cs, idx, val};
     const Launch l = grid_stride(ceil_div(x->rows * count, kDensifyThreads), kDensifyThreads, stream);
-    return with_type(x->dt, [&](auto e) { return launch(active_values<decltype(e)>, l, a); });
+    if (dt == LAC_F64)
+        return x->dt == LAC_U8 ? launch(active_values<uint8_t, double>, l, a)
+                               : launch(active_values<double, double>, l, a);
+    return with_type(x->dt, [&](auto e) { return launch(active_values<decltype(e), float>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int32_t *to,

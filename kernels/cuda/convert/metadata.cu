@@ -26,7 +26,7 @@ struct MetaArgs {
     int64_t *count; /* [m], or the single counter of a probe */
     const int64_t *ptr;
     int *idx;
-    float *val;
+    void *val;
     uint64_t *bits;
     int64_t words, samples;
     uint64_t seed;
@@ -60,21 +60,24 @@ __global__ __launch_bounds__(kWarps *kWarp) void count_rows(const __grid_constan
 }
 
 /* One block per row: warps count their part of a pass, then write behind the warps before them. */
-template <typename T>
+template <typename T, typename V>
 __global__ __launch_bounds__(kWarps *kWarp) void fill_rows(const __grid_constant__ MetaArgs a)
 {
-    __shared__ Event queues[kWarps][kRounds * 128];
+    constexpr int kHeld = kRounds * 128 * (int)sizeof(Event) / (int)sizeof(EventOf<V>);
+    constexpr int kRoundsHeld = kHeld / 128; /* what 48 KiB of shared memory hold */
+    constexpr int kStep = kWarps * kHeld;
+    __shared__ EventOf<V> queues[kWarps][kHeld];
     __shared__ int counts[kWarps];
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const ScanRow<T> s = scan_row<T>(a, blockIdx.x);
     int64_t row_end = a.ptr[blockIdx.x];
-    for (int base = 0; base < a.k; base += kPass) {
-        const int from = base + warp * kRounds * 128;
-        T x[kRounds][4];
+    for (int base = 0; base < a.k; base += kStep) {
+        const int from = base + warp * kHeld;
+        T x[kRoundsHeld][4];
         scan_load_count(x, s, from, a.k, lane);
         int count = 0;
 #pragma unroll
-        for (int q = 0; q < kRounds; q++)
+        for (int q = 0; q < kRoundsHeld; q++)
             count += scan_pack(x[q], s.quads, from + 128 * q, queues[warp] + count, lane);
         if (lane == 0) counts[warp] = count;
         __syncthreads();
@@ -85,7 +88,7 @@ __global__ __launch_bounds__(kWarps *kWarp) void fill_rows(const __grid_constant
         }
         for (int e = lane; e < count; e += kWarp) {
             a.idx[at + e] = queues[warp][e].k;
-            if (a.val) a.val[at + e] = queues[warp][e].v;
+            if (a.val) ((V *)a.val)[at + e] = queues[warp][e].v;
         }
         __syncthreads();
     }
@@ -156,7 +159,7 @@ Launch plain(dim3 grid, unsigned threads, lac_cuda_stream_t stream)
 lac_status_t count_rows_of(const MetaArgs &a, lac_dt_t dt, lac_cuda_stream_t stream)
 {
     const Launch l = plain(dim3(unsigned(a.m)), kWarps * kWarp, stream);
-    return with_type(dt, [&](auto x) { return launch(count_rows<decltype(x)>, l, a); });
+    return with_wide_type(dt, [&](auto x) { return launch(count_rows<decltype(x)>, l, a); });
 }
 
 size_t select_bytes(int64_t k)
@@ -189,7 +192,7 @@ extern "C" lac_status_t lac_cuda_probe(int64_t m, int64_t k, const lac_cuda_dens
     MetaArgs a = make_args(m, k, s);
     a.count = count, a.samples = m && k ? samples : 0, a.seed = seed;
     const Launch l = plain(dim3(1), 1024, stream);
-    return with_type(s->dt, [&](auto x) { return launch(probe<decltype(x)>, l, a); });
+    return with_wide_type(s->dt, [&](auto x) { return launch(probe<decltype(x)>, l, a); });
 }
 
 extern "C" int64_t lac_cuda_csr_bytes(int64_t m)
@@ -212,7 +215,7 @@ extern "C" lac_status_t lac_cuda_csr_ptr(int64_t m, int64_t k, const lac_cuda_de
 }
 
 extern "C" lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_dense_t *s, const int64_t *ptr,
-                                          int32_t *idx, float *val, lac_cuda_stream_t stream)
+                                          int32_t *idx, lac_dt_t dt, void *val, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (!fits(m) || !fits(k)) return LAC_ERR_EXTENT;
@@ -220,7 +223,10 @@ extern "C" lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_d
     MetaArgs a = make_args(m, k, s);
     a.ptr = ptr, a.idx = idx, a.val = val;
     const Launch l = plain(dim3(unsigned(m)), kWarps * kWarp, stream);
-    return with_type(s->dt, [&](auto x) { return launch(fill_rows<decltype(x)>, l, a); });
+    if (dt == LAC_F64)
+        return s->dt == LAC_U8 ? launch(fill_rows<uint8_t, double>, l, a)
+                               : launch(fill_rows<double, double>, l, a);
+    return with_type(s->dt, [&](auto x) { return launch(fill_rows<decltype(x), float>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_dense_t *s, uint64_t *bits,
@@ -233,7 +239,7 @@ extern "C" lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_
     a.bits = bits, a.words = ceil_div(k, 64);
     const Launch l =
         plain(dim3(unsigned(ceil_div(a.words, 8)), unsigned(min(m, kGridRows))), 8 * kWarp, stream);
-    return with_type(s->dt, [&](auto x) { return launch(fill_bits<decltype(x)>, l, a); });
+    return with_wide_type(s->dt, [&](auto x) { return launch(fill_bits<decltype(x)>, l, a); });
 }
 
 extern "C" int64_t lac_cuda_active_bytes(int64_t k)
@@ -253,7 +259,7 @@ extern "C" lac_status_t lac_cuda_active_list(int64_t m, int64_t k, const lac_cud
     a.flags = (uint8_t *)workspace;
     const Launch l = plain(dim3(unsigned(ceil_div(k, kActiveK))), kActiveK, stream);
     const lac_status_t status =
-        with_type(s->dt, [&](auto x) { return launch(mark_active<decltype(x)>, l, a); });
+        with_wide_type(s->dt, [&](auto x) { return launch(mark_active<decltype(x)>, l, a); });
     if (status != LAC_OK) return status;
     size_t bytes = select_bytes(k);
     void *temporary = (char *)workspace + round_up(k, 256);

@@ -11,66 +11,70 @@ namespace
 constexpr int kWarps = 8;  /* per block                          */
 constexpr int kUnroll = 4; /* nonzeros that a lane has in flight */
 
-struct ShortArgs {
-    GemmArgs p;
-    lac_cuda_csr_t s;
+template <typename T> struct ShortArgs {
+    GemmArgsOf<T> p;
+    const int64_t *ptr;
+    const int32_t *idx;
+    const T *val;  /* NULL: ones */
     int row_warps; /* rows per block; kWarps / row_warps warps share one */
 };
 
 /* Blocks of a multiprocessor: they hide the way to W. */
-constexpr int resident(int vec, int lanes, bool wide)
+constexpr int resident(int vec, int lanes, bool wide, size_t element)
 {
+    if (element == 8) return vec < 4 ? 4 : 2;
     if (wide || vec < 4) return 8;
     return lanes == 1 ? 6 : 5;
 }
 
 /* Adds up to kUnroll nonzeros of a row, from e on and kGroups apart, to this lane's columns j .. of the row.
  */
-template <int kVec, int kLanes, bool kWide>
-__device__ inline void add_nonzeros(float (&acc)[kVec], const ShortArgs &a, int64_t e, int64_t end,
-                                    const float *w, int j)
+template <int kVec, int kLanes, bool kWide, typename T>
+__device__ inline void add_nonzeros(T (&acc)[kVec], const ShortArgs<T> &a, int64_t e, int64_t end, const T *w,
+                                    int j)
 {
     constexpr int kGroups = kWarp / kLanes;
-    const GemmArgs &p = a.p;
+    const GemmArgsOf<T> &p = a.p;
     int64_t at[kUnroll];
-    float v[kUnroll], x[kUnroll][kVec];
+    T v[kUnroll], x[kUnroll][kVec];
 #pragma unroll
     for (int u = 0; u < kUnroll; u++) {
         const bool live = e + u * kGroups < end;
-        at[u] = live ? (int64_t)a.s.idx[e + u * kGroups] * p.wks : -1;
-        v[u] = live && a.s.val ? a.s.val[e + u * kGroups] : 1.0f;
+        at[u] = live ? (int64_t)a.idx[e + u * kGroups] * p.wks : -1;
+        v[u] = live && a.val ? a.val[e + u * kGroups] : T(1);
     }
 #pragma unroll
     for (int u = 0; u < kUnroll; u++) {
         if constexpr (kWide) {
-            static_assert(kVec == 4, "one 16-byte load");
-            float4 q = make_float4(0, 0, 0, 0);
-            if (at[u] >= 0 && j < p.n) q = __ldg((const float4 *)(w + at[u]));
-            x[u][0] = q.x, x[u][1] = q.y, x[u][2] = q.z, x[u][3] = q.w;
+            static_assert(kVec == 4, "loads of 16 bytes");
+            Loaded<true, T> q;
+            q.load(w + at[u], 0, at[u] >= 0 && j < p.n);
+#pragma unroll
+            for (int c = 0; c < kVec; c++) x[u][c] = q.at(c);
         } else {
 #pragma unroll
             for (int c = 0; c < kVec; c++)
-                x[u][c] = at[u] >= 0 && j + c < p.n ? __ldg(w + at[u] + (int64_t)c * p.wjs) : 0.0f;
+                x[u][c] = at[u] >= 0 && j + c < p.n ? __ldg(w + at[u] + (int64_t)c * p.wjs) : T(0);
         }
     }
 #pragma unroll
     for (int u = 0; u < kUnroll; u++)
 #pragma unroll
         for (int c = 0; c < kVec; c++)
-            if (at[u] >= 0) acc[c] = fmaf(v[u], x[u][c], acc[c]);
+            if (at[u] >= 0) acc[c] = multiply_add(v[u], x[u][c], acc[c]);
 }
 
 /* The block's rows: of each column the totals of the warps that share a row, in order. */
-template <int kColumns, int kPitch>
-__device__ inline void store_rows(const ShortArgs &a, const float (&totals)[kWarps][kPitch], int shares)
+template <int kColumns, int kPitch, typename T>
+__device__ inline void store_rows(const ShortArgs<T> &a, const T (&totals)[kWarps][kPitch], int shares)
 {
-    const GemmArgs &p = a.p;
-    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    const GemmArgsOf<T> &p = a.p;
+    const T alpha = load_scalar<T>(p.alpha), beta = load_scalar<T>(p.beta);
     for (int t = threadIdx.x; t < a.row_warps * kColumns; t += kWarps * kWarp) {
         const Cell<int> at = cell_of(t, a.row_warps, kColumns, p.cs <= p.rs);
         const int64_t i = (int64_t)blockIdx.x * a.row_warps + at.row;
         if (i >= p.m || at.column >= p.n) continue;
-        float sum = 0;
+        T sum = 0;
         for (int w = 0; w < shares; w++) sum += totals[at.row * shares + w][at.column];
         store_sum(p, (int)i, at.column, sum, alpha, beta);
     }
@@ -81,35 +85,35 @@ __device__ inline void store_rows(const ShortArgs &a, const float (&totals)[kWar
  * Mapping   kLanes lanes hold the columns of one nonzero, kVec each, and 32 / kLanes such groups walk the row
  *           together; kWarps / row_warps warps take equal shares of it.
  * Layout    kWide: W by rows, its rows 16-byte aligned, n a multiple of kVec = 4.
- * Bytes     8 per nonzero (4 where all values are 1) once; W from cache, once per nonzero; out once.
- * Order     nonzeros of a lane ascending, in short runs that are added up, lanes by a butterfly, warps
+ * Bytes     8 per nonzero, of doubles 12 (4 where all values are 1) once; W from cache, once per nonzero; out
+ * once. Order     nonzeros of a lane ascending, in short runs that are added up, lanes by a butterfly, warps
  *           ascending: no atomics.
  * Limit     meant to be DRAM for S while W fits the cache. */
-template <int kVec, int kLanes, bool kWide>
+template <typename T, int kVec, int kLanes, bool kWide>
 __global__ __launch_bounds__(kWarps *kWarp,
-                             resident(kVec, kLanes,
-                                      kWide)) void spmm_narrow(const __grid_constant__ ShortArgs a)
+                             resident(kVec, kLanes, kWide,
+                                      sizeof(T))) void spmm_narrow(const __grid_constant__ ShortArgs<T> a)
 {
     constexpr int kGroups = kWarp / kLanes;
-    __align__(16) __shared__ float totals[kWarps][kWarp * kVec]; /* of lanes, then of columns */
-    const GemmArgs &p = a.p;
+    __align__(16) __shared__ T totals[kWarps][kWarp * kVec]; /* of lanes, then of columns */
+    const GemmArgsOf<T> &p = a.p;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, shares = kWarps / a.row_warps;
     const int64_t row = (int64_t)blockIdx.x * a.row_warps + warp / shares;
     const int j = lane % kLanes * kVec;
-    float acc[kVec] = {}, *const total = totals[warp] + lane * kVec;
+    T acc[kVec] = {}, *const total = totals[warp] + lane * kVec;
 #pragma unroll
-    for (int c = 0; c < kVec; c++) total[c] = 0.0f;
+    for (int c = 0; c < kVec; c++) total[c] = T(0);
     if (row < p.m) {
-        const int64_t p0 = a.s.ptr[row], all = a.s.ptr[row + 1] - p0, share = ceil_div(all, shares);
+        const int64_t p0 = a.ptr[row], all = a.ptr[row + 1] - p0, share = ceil_div(all, shares);
         const int64_t begin = p0 + min(all, warp % shares * share), end = min(p0 + all, begin + share);
-        const float *w = p.w + (int64_t)j * p.wjs;
+        const T *w = p.w + (int64_t)j * p.wjs;
         const int run = run_length(share / kGroups) / kUnroll;
         int left = run;
         for (int64_t e = begin + lane / kLanes; e < end; e += kGroups * kUnroll, left--) {
             if (left == 0) {
                 left = run;
 #pragma unroll
-                for (int c = 0; c < kVec; c++) total[c] += acc[c], acc[c] = 0.0f;
+                for (int c = 0; c < kVec; c++) total[c] += acc[c], acc[c] = T(0);
             }
             add_nonzeros<kVec, kLanes, kWide>(acc, a, e, end, w, j);
         }
@@ -128,9 +132,29 @@ __global__ __launch_bounds__(kWarps *kWarp,
     store_rows<kVec * kLanes>(a, totals, shares);
 }
 
-template <int kLanes> lac_status_t launch_lanes(const ShortArgs &a, bool wide, const Launch &l)
+template <int kLanes, typename T> lac_status_t launch_lanes(const ShortArgs<T> &a, bool wide, const Launch &l)
 {
-    return wide ? launch(spmm_narrow<4, kLanes, true>, l, a) : launch(spmm_narrow<4, kLanes, false>, l, a);
+    return wide ? launch(spmm_narrow<T, 4, kLanes, true>, l, a)
+                : launch(spmm_narrow<T, 4, kLanes, false>, l, a);
+}
+
+template <typename T>
+lac_status_t run_narrow(const lac_cuda_product_t *p, const lac_cuda_csr_t *s, lac_cuda_stream_t stream)
+{
+    const Device device = current_device();
+    ShortArgs<T> a = {make_gemm_args<T>(p), s->ptr, s->idx, (const T *)s->val, kWarps};
+    /* Few rows: more warps for each, until every multiprocessor has some. */
+    while (a.row_warps > 1 && ceil_div(p->m, a.row_warps) < 4 * device.sms) a.row_warps /= 2;
+    const Launch l = {
+        dim3(unsigned(ceil_div(p->m, a.row_warps))), dim3(kWarps * kWarp), 0, 1, false, (cudaStream_t)stream};
+    const bool wide = wide_loads(p);
+    if (p->n == 1) return launch(spmm_narrow<T, 1, 1, false>, l, a);
+    if (p->n == 2) return launch(spmm_narrow<T, 2, 1, false>, l, a);
+    if (p->n <= 4) return launch_lanes<1>(a, wide, l);
+    if (p->n <= 8) return launch_lanes<2>(a, wide, l);
+    if (p->n <= 16) return launch_lanes<4>(a, wide, l);
+    if (p->n <= 32) return launch_lanes<8>(a, wide, l);
+    return launch_lanes<16>(a, wide, l);
 }
 
 } // namespace
@@ -142,18 +166,5 @@ extern "C" lac_status_t lac_cuda_spmm_narrow(const lac_cuda_product_t *p, const 
     using namespace lacuna;
     if (!extents_fit(p) || p->n > LAC_CUDA_NARROW_MAX) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
-    const Device device = current_device();
-    ShortArgs a = {make_gemm_args(p), *s, kWarps};
-    /* Few rows: more warps for each, until every multiprocessor has some. */
-    while (a.row_warps > 1 && ceil_div(p->m, a.row_warps) < 4 * device.sms) a.row_warps /= 2;
-    const Launch l = {
-        dim3(unsigned(ceil_div(p->m, a.row_warps))), dim3(kWarps * kWarp), 0, 1, false, (cudaStream_t)stream};
-    const bool wide = wide_loads(p);
-    if (p->n == 1) return launch(spmm_narrow<1, 1, false>, l, a);
-    if (p->n == 2) return launch(spmm_narrow<2, 1, false>, l, a);
-    if (p->n <= 4) return launch_lanes<1>(a, wide, l);
-    if (p->n <= 8) return launch_lanes<2>(a, wide, l);
-    if (p->n <= 16) return launch_lanes<4>(a, wide, l);
-    if (p->n <= 32) return launch_lanes<8>(a, wide, l);
-    return launch_lanes<16>(a, wide, l);
+    return p->w_dt == LAC_F64 ? run_narrow<double>(p, s, stream) : run_narrow<float>(p, s, stream);
 }

@@ -9,7 +9,7 @@
  * Mapping   grid (cluster * column tiles, row groups); a warp owns one row of S, one slice of k and
  *           128 * kVec columns; the slices of one tile are the warps of one cluster of blocks.
  * Layout    W, of type W, by rows with loads of four elements (kWide: n, ldw multiples of 4, W aligned to
- *           four elements) or any strides;
+ *           four elements) or any strides; doubles by kVec = 1 alone;
  *           S with any strides, fast for cs == 1 (quads).
  * Bytes     S once per column tile (from L2), a slice of W once per event (repeats hit L1 or L2), out once.
  * Order     a warp sums its events in queue order, in short runs that are added up, slices are added in
@@ -26,6 +26,12 @@ constexpr int kRound = kRounds * 128; /* elements of S scanned per round        
 constexpr int kQueue = kRound + 128;  /* events that a warp can hold               */
 constexpr int kSparse = 8;            /* one element in so many is an event, at a guess */
 static_assert(kQueue % 4 == 0, "shared memory behind the queues stays 16-byte aligned");
+
+/* Warps of a block: what doubles hold of S takes more registers. */
+constexpr int fused_warps(size_t element)
+{
+    return element == 8 ? kMaxWarps / 2 : kMaxWarps;
+}
 
 template <typename W> struct FusedArgs {
     GemmArgsOf<W> p;
@@ -49,7 +55,8 @@ __device__ inline WarpShare share_of(const Split &split, int rank, int thread)
 }
 
 template <typename T, typename W, int kVec, bool kWide>
-__global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_constant__ FusedArgs<W> a)
+__global__ __launch_bounds__(fused_warps(sizeof(W)) *
+                             kWarp) void event_fused(const __grid_constant__ FusedArgs<W> a)
 {
     LACUNA_DYNAMIC_SHARED(float4, shared);
     const GemmArgsOf<W> &p = a.p;
@@ -58,9 +65,10 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     const int rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int i0 = blockIdx.y * rows, j0 = tile * kTileColumns * kVec;
-    float *received = (float *)shared;
-    float *totals = received + slices * rows * owned + warp * kTileColumns * kVec;
-    Event *queue = (Event *)(received + 2 * slices * rows * owned) + warp * a.queue;
+    using S = Sum<W>;
+    S *received = (S *)shared;
+    S *totals = received + slices * rows * owned + warp * kTileColumns * kVec;
+    EventOf<S> *queue = (EventOf<S> *)(received + 2 * slices * rows * owned) + warp * a.queue;
     cluster_arrive_relaxed(cluster);
     dependency_wait();
 
@@ -68,7 +76,7 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     const int k0 = min(own.slice * a.slice, p.k), k1 = min(k0 + a.slice, p.k);
     const ScanRow<T> s = {(const T *)a.s + (i0 + own.row) * a.rs, a.cs, a.quads};
     LaneColumns<kVec, kWide, W> columns(p, j0, lane);
-    RunSums<kVec, kWide> sums(totals, lane);
+    RunSums<kVec, kWide, S> sums(totals, lane);
     if (i0 + own.row < p.m) {
         int count = 0;
         bool more = false; /* the queue was gathered before: what came of it is a run */
@@ -105,7 +113,10 @@ lac_status_t launch_type(const FusedArgs<W> &a, int vec, bool wide, const Launch
 {
     if (vec == 1)
         return wide ? launch(event_fused<T, W, 1, true>, l, a) : launch(event_fused<T, W, 1, false>, l, a);
-    return wide ? launch(event_fused<T, W, 2, true>, l, a) : launch(event_fused<T, W, 2, false>, l, a);
+    if constexpr (sizeof(W) < 8)
+        return wide ? launch(event_fused<T, W, 2, true>, l, a) : launch(event_fused<T, W, 2, false>, l, a);
+    else
+        return LAC_ERR_VALUE;
 }
 
 /* Of W of two bytes an element a warp's loads bring half as much, and those of a row with many events would
@@ -133,13 +144,25 @@ lac_cuda_tile_t choose_halves(const lac_cuda_product_t *p, double density, lac_c
     return t;
 }
 
+/* Of doubles the warps of a block have room for half as many events in shared memory, and a lane's registers
+ * for one unit of columns. */
+lac_cuda_tile_t choose_doubles(const lac_cuda_product_t *p, lac_cuda_tile_t t)
+{
+    t.vec = 1;
+    if (!t.row_warps) t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, 5));
+    if (!t.k_warps && p->m > 1) t.k_warps = 1;
+    return t;
+}
+
 /* Fills the fields that the caller left 0, with what won on an H200 (2026-11-20): more columns per warp while
  * latency counts, for then fewer blocks scan S; one warp per row side by side where rows share slices of W in
  * L1. */
 lac_cuda_tile_t choose(const lac_cuda_product_t *p, double density, lac_cuda_tile_t t, const Device &device)
 {
     const bool one_row = p->m == 1, shared_slices = shares_slices(p, density);
-    if (p->w_dt != LAC_F32 && (one_row || !shared_slices)) t = choose_halves(p, density, t, device);
+    const size_t element = lac_dt_size(p->w_dt);
+    if (element == 2 && (one_row || !shared_slices)) t = choose_halves(p, density, t, device);
+    if (element == 8) t = choose_doubles(p, t);
     if (!t.vec) t.vec = shared_slices || one_row ? 1 : 2;
     if (!t.row_warps) t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, shared_slices ? 10 : 5));
     if (!t.k_warps && !one_row) t.k_warps = shared_slices ? 1 : 2;
@@ -166,15 +189,17 @@ lac_status_t run_fused(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, c
     a.run = run_length(a.slice / kSparse);
     a.quads = scans_quads(s, p->k);
     const size_t sums =
-        sizeof(float) * size_t(warps * kTileColumns * t.vec); /* received, and totals of runs */
-    const size_t shared = 2 * sums + sizeof(Event) * size_t(warps * a.queue);
+        sizeof(Sum<W>) * size_t(warps * kTileColumns * t.vec); /* received, and totals of runs */
+    const size_t shared = 2 * sums + sizeof(EventOf<Sum<W>>) * size_t(warps * a.queue);
     const dim3 grid(unsigned(cluster * ceil_div(p->n, kTileColumns * t.vec)),
                     unsigned(ceil_div(p->m, t.row_warps)));
-    if (warps > kMaxWarps || grid.y > 65535 || shared > (size_t)device.shared) return LAC_ERR_EXTENT;
+    if (warps > fused_warps(sizeof(W)) || grid.y > 65535 || shared > (size_t)device.shared)
+        return LAC_ERR_EXTENT;
     const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, cluster, true, stream};
-    return s->dt == LAC_U8    ? launch_type<uint8_t>(a, t.vec, wide_loads(p), l)
-           : s->dt == LAC_F32 ? launch_type<float>(a, t.vec, wide_loads(p), l)
-                              : launch_type<W>(a, t.vec, wide_loads(p), l);
+    if (s->dt == LAC_U8) return launch_type<uint8_t>(a, t.vec, wide_loads(p), l);
+    if constexpr (sizeof(W) < 8)
+        if (s->dt == LAC_F32) return launch_type<float>(a, t.vec, wide_loads(p), l);
+    return launch_type<W>(a, t.vec, wide_loads(p), l);
 }
 
 } // namespace
@@ -188,6 +213,6 @@ extern "C" lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const 
     if (p->m == 0 || p->n == 0) return LAC_OK;
     if (!tile && takes_few(p, s, current_device()))
         return run_few(p, s, current_device(), (cudaStream_t)stream);
-    return with_number_type(p->w_dt,
-                            [&](auto w) { return run_fused<decltype(w)>(p, s, tile, (cudaStream_t)stream); });
+    return with_wide_number_type(
+        p->w_dt, [&](auto w) { return run_fused<decltype(w)>(p, s, tile, (cudaStream_t)stream); });
 }

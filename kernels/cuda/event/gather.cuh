@@ -13,10 +13,11 @@ namespace lacuna
 {
 
 /* One nonzero of S in the row that owns the queue. */
-struct alignas(8) Event {
+template <typename V> struct alignas(2 * sizeof(V)) EventOf {
     int k;
-    float v;
+    V v;
 };
+using Event = EventOf<float>;
 
 /* Bits 32 w .. of row i of an S of k columns; those beyond are 0. */
 __device__ inline uint32_t event_word(const lac_cuda_event_bits_t &bits, int64_t i, int64_t w, int64_t k)
@@ -35,6 +36,9 @@ template <typename T> struct OutputOf {
 };
 template <> struct OutputOf<float> {
     using type = float *;
+};
+template <> struct OutputOf<double> {
+    using type = double *;
 };
 
 /* The product without S; element (k, j) of W lies at w[k * wks + j * wjs]. */
@@ -74,6 +78,12 @@ __device__ inline void load_quad(float (&x)[4], const float *p)
 {
     float4 q = *(const float4 *)p;
     x[0] = q.x, x[1] = q.y, x[2] = q.z, x[3] = q.w;
+}
+
+__device__ inline void load_quad(double (&x)[4], const double *p)
+{
+    const double2 low = *(const double2 *)p, high = *((const double2 *)p + 1);
+    x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
 }
 
 template <lac_dt_t kType> __device__ inline void load_quad(Half<kType> (&x)[4], const Half<kType> *p)
@@ -122,8 +132,8 @@ __device__ inline int scan_load_count(T (&x)[kRounds][4], const ScanRow<T> &row,
 
 /* Appends the nonzeros of 128 elements to a queue, ascending in k; returns how many there were. list: the k
  * of each column of S, where those are packed. */
-template <typename T>
-__device__ inline int scan_pack(const T (&x)[4], bool quads, int base, Event *queue, int lane,
+template <typename T, typename V>
+__device__ inline int scan_pack(const T (&x)[4], bool quads, int base, EventOf<V> *queue, int lane,
                                 const int32_t *list = nullptr)
 {
     const auto k_of = [list](int column) { return list ? list[column] : column; };
@@ -181,8 +191,9 @@ template <int kVec, bool kWide, typename T> struct LaneColumns {
  * values are read from shared memory a second time rather than held: registers are what limits the loads in
  * flight. */
 template <int kVec, bool kWide, int kUnroll, bool kAll, typename T>
-__device__ inline void gather_batch(const Event *queue, int live, const LaneColumns<kVec, kWide, T> &columns,
-                                    int wks, float (&acc)[kLaneColumns * kVec])
+__device__ inline void gather_batch(const EventOf<Sum<T>> *queue, int live,
+                                    const LaneColumns<kVec, kWide, T> &columns, int wks,
+                                    Sum<T> (&acc)[kLaneColumns * kVec])
 {
     Loaded<kWide, T> w[kUnroll][kVec];
 #pragma unroll
@@ -191,19 +202,22 @@ __device__ inline void gather_batch(const Event *queue, int live, const LaneColu
 #pragma unroll
     for (int u = 0; u < kUnroll; u++)
         if (kAll || u < live) {
-            const float v = queue[u].v;
+            const Sum<T> v = queue[u].v;
 #pragma unroll
-            for (int c = 0; c < kLaneColumns * kVec; c++) acc[c] = fmaf(v, w[u][c / 4].at(c % 4), acc[c]);
+            for (int c = 0; c < kLaneColumns * kVec; c++)
+                acc[c] = multiply_add(v, w[u][c / 4].at(c % 4), acc[c]);
         }
 }
 
 /* The same for a queue of any length, in order. */
 template <int kVec, bool kWide, typename T>
-__device__ inline void gather(const Event *queue, int count, const LaneColumns<kVec, kWide, T> &columns,
-                              int wks, float (&acc)[kLaneColumns * kVec])
+__device__ inline void gather(const EventOf<Sum<T>> *queue, int count,
+                              const LaneColumns<kVec, kWide, T> &columns, int wks,
+                              Sum<T> (&acc)[kLaneColumns * kVec])
 {
-    /* One at a time, an element takes a register whatever its size. */
-    constexpr int kUnroll = kInFlight / (kLaneColumns * (kWide ? (int)sizeof(T) : 4)) / kVec;
+    /* One at a time, an element takes a register at least. */
+    constexpr int kElement = kWide || sizeof(T) > 4 ? (int)sizeof(T) : 4;
+    constexpr int kUnroll = kInFlight / (kLaneColumns * kElement) / kVec;
     int e = 0;
     for (; e + kUnroll <= count; e += kUnroll)
         gather_batch<kVec, kWide, kUnroll, true>(queue + e, kUnroll, columns, wks, acc);
@@ -211,36 +225,38 @@ __device__ inline void gather(const Event *queue, int count, const LaneColumns<k
 }
 
 /* A lane's sums in short runs: the run in registers, the total of the runs before it in shared memory, of
- * which a warp has kTileColumns * kVec floats. */
-template <int kVec, bool kWide> struct RunSums {
-    float run[kLaneColumns * kVec];
-    float *total; /* this lane's first */
+ * which a warp has kTileColumns * kVec of type S. */
+template <int kVec, bool kWide, typename S = float> struct RunSums {
+    S run[kLaneColumns * kVec];
+    S *total; /* this lane's first */
 
-    __device__ RunSums(float *of_warp, int lane) : run{}, total(of_warp + (kWide ? 4 * lane : lane))
+    __device__ RunSums(S *of_warp, int lane) : run{}, total(of_warp + (kWide ? 4 * lane : lane))
     {
         store_total(run);
     }
 
-    __device__ void load_total(float (&x)[kLaneColumns * kVec]) const
+    __device__ void load_total(S (&x)[kLaneColumns * kVec]) const
     {
 #pragma unroll
         for (int v = 0; v < kVec; v++)
             if (kWide) {
-                const float4 q = *(const float4 *)(total + kTileColumns * v);
-                x[4 * v] = q.x, x[4 * v + 1] = q.y, x[4 * v + 2] = q.z, x[4 * v + 3] = q.w;
+                S four[4];
+                load_quad(four, (const S *)total + kTileColumns * v);
+#pragma unroll
+                for (int c = 0; c < 4; c++) x[4 * v + c] = four[c];
             } else {
 #pragma unroll
                 for (int c = 4 * v; c < 4 * v + 4; c++) x[c] = total[kWarp * c];
             }
     }
 
-    __device__ void store_total(const float (&x)[kLaneColumns * kVec])
+    __device__ void store_total(const S (&x)[kLaneColumns * kVec])
     {
 #pragma unroll
         for (int v = 0; v < kVec; v++)
             if (kWide) {
-                *(float4 *)(total + kTileColumns * v) =
-                    make_float4(x[4 * v], x[4 * v + 1], x[4 * v + 2], x[4 * v + 3]);
+                const S four[4] = {x[4 * v], x[4 * v + 1], x[4 * v + 2], x[4 * v + 3]};
+                store_quad(total + kTileColumns * v, four);
             } else {
 #pragma unroll
                 for (int c = 4 * v; c < 4 * v + 4; c++) total[kWarp * c] = x[c];
@@ -250,7 +266,7 @@ template <int kVec, bool kWide> struct RunSums {
     /* The sums so far, in `run`. */
     __device__ void add_total()
     {
-        float x[kLaneColumns * kVec];
+        S x[kLaneColumns * kVec];
         load_total(x);
 #pragma unroll
         for (int c = 0; c < kLaneColumns * kVec; c++) run[c] += x[c];
@@ -258,18 +274,18 @@ template <int kVec, bool kWide> struct RunSums {
 
     /* total += run. What rounding takes away there begins the next run, so that the sum of many runs is as
      * exact as a run (Knuth's TwoSum); nothing where that is no number, so that an Inf stays one. */
-    __device__ void add_to_total(float &total_c, float &run_c)
+    __device__ void add_to_total(S &total_c, S &run_c)
     {
-        const float sum = total_c + run_c, added = sum - total_c;
-        const float lost = (total_c - (sum - added)) + (run_c - added);
+        const S sum = total_c + run_c, added = sum - total_c;
+        const S lost = (total_c - (sum - added)) + (run_c - added);
         total_c = sum;
-        run_c = fabsf(lost) <= FLT_MAX ? lost : 0.0f;
+        run_c = fabs(lost) <= (sizeof(S) == sizeof(float) ? (S)FLT_MAX : (S)DBL_MAX) ? lost : S(0);
     }
 
     /* Begins another run. */
     __device__ void settle()
     {
-        float x[kLaneColumns * kVec];
+        S x[kLaneColumns * kVec];
         load_total(x);
 #pragma unroll
         for (int c = 0; c < kLaneColumns * kVec; c++) add_to_total(x[c], run[c]);
@@ -280,9 +296,9 @@ template <int kVec, bool kWide> struct RunSums {
 /* gather() in runs of `length`, a power of two, events; `before` of them were gathered from this range. A run
  * may begin with what is left of the range before. */
 template <int kVec, bool kWide, typename T>
-__device__ inline void gather_runs(const Event *queue, int before, int count,
+__device__ inline void gather_runs(const EventOf<Sum<T>> *queue, int before, int count,
                                    const LaneColumns<kVec, kWide, T> &columns, int wks,
-                                   RunSums<kVec, kWide> &sums, int length)
+                                   RunSums<kVec, kWide, Sum<T>> &sums, int length)
 {
 #pragma unroll 1
     for (int e = 0; e < count; e += length) {
@@ -295,23 +311,28 @@ __device__ inline void gather_runs(const Event *queue, int before, int count,
 
 /* Every block of a cluster owns kTileColumns * vec / cluster columns of the tile and receives, in its shared
  * memory, the partial sums [slice][row][column] of all slices of k: pushed, so that one barrier suffices. */
-template <int kVec, bool kWide>
-__device__ inline void push_partial(float *received, const float (&acc)[kLaneColumns * kVec], int slice,
-                                    int row, int rows, int cluster, int lane)
+template <int kVec, bool kWide, typename S>
+__device__ inline void push_partial(S *received, const S (&acc)[kLaneColumns * kVec], int slice, int row,
+                                    int rows, int cluster, int lane)
 {
     const int owned = kTileColumns * kVec / cluster; /* a power of two */
 #pragma unroll
     for (int v = 0; v < kVec; v++) {
         if (kWide) {
             int column = kTileColumns * v + 4 * lane;
-            const float *at = received + ((slice * rows + row) * owned + column % owned);
-            cluster_store(cluster_address(at, column / owned, cluster),
-                          make_float4(acc[4 * v], acc[4 * v + 1], acc[4 * v + 2], acc[4 * v + 3]));
+            const S *at = received + ((slice * rows + row) * owned + column % owned);
+            const unsigned address = cluster_address(at, column / owned, cluster);
+            if constexpr (sizeof(S) == sizeof(float))
+                cluster_store(address,
+                              make_float4(acc[4 * v], acc[4 * v + 1], acc[4 * v + 2], acc[4 * v + 3]));
+            else
+#pragma unroll
+                for (int c = 0; c < 4; c++) cluster_store(address + c * (int)sizeof(S), acc[4 * v + c]);
         } else {
 #pragma unroll
             for (int c = 4 * v; c < 4 * v + 4; c++) {
                 int column = kWarp * c + lane;
-                const float *at = received + ((slice * rows + row) * owned + column % owned);
+                const S *at = received + ((slice * rows + row) * owned + column % owned);
                 cluster_store(cluster_address(at, column / owned, cluster), acc[c]);
             }
         }
@@ -333,6 +354,12 @@ __device__ inline float bias_at(const GemmArgs &p, int i, int j)
 __device__ inline void store_sum(const GemmArgs &p, int i, int j, float sum, float alpha, float beta)
 {
     store_with_epilogue(p.out + i * p.rs + j * p.cs, sum, alpha, beta, p.epilogue, i, j);
+}
+__device__ inline void store_sum(const GemmArgsOf<double> &p, int i, int j, double sum, double alpha,
+                                 double beta)
+{
+    double *const at = p.out + i * p.rs + j * p.cs;
+    *at = scaled(at, sum, alpha, beta);
 }
 template <lac_dt_t kType>
 __device__ inline void store_sum(const GemmArgsOf<Half<kType>> &p, int i, int j, float sum, float alpha,
@@ -384,7 +411,7 @@ __device__ inline void store_four(const GemmArgs &p, int i, int j, const float *
 
 /* at(first) + at(first + 1) + .., a power of two of them, by halves: an addition of two sums of n terms each
  * is the last of log2(n) roundings, and does not wait for n others. */
-template <int kCount, typename At> __device__ inline float sum_by_halves(At at, int first)
+template <int kCount, typename At> __device__ inline auto sum_by_halves(At at, int first)
 {
     if constexpr (kCount == 1)
         return at(first);
@@ -395,17 +422,17 @@ template <int kCount, typename At> __device__ inline float sum_by_halves(At at, 
 /* Sums the received partials [slice][row][column] in slice order, eights by halves, and writes out the rows
  * [i0, i1) that lie in [0, rows) and the columns from j0 on. */
 template <typename T>
-__device__ inline void store_sums(const GemmArgsOf<T> &p, const float *received, int slices, int rows,
+__device__ inline void store_sums(const GemmArgsOf<T> &p, const Sum<T> *received, int slices, int rows,
                                   int owned, int i0, int i1, int j0)
 {
-    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    const Sum<T> alpha = load_scalar<Sum<T>>(p.alpha), beta = load_scalar<Sum<T>>(p.beta);
     const bool along_row = p.cs <= p.rs;
     for (int t = threadIdx.x; t < rows * owned; t += blockDim.x) {
         const Cell<int> at = cell_of(t, rows, owned, along_row);
         const int i = i0 + at.row, j = j0 + at.column;
         if (i >= i1 || j >= p.n) continue;
         const auto part = [&](int s) { return received[(s * rows + at.row) * owned + at.column]; };
-        float sum = 0;
+        Sum<T> sum = 0;
         int s = 0;
 #pragma unroll 1
         for (; s + 8 <= slices; s += 8) sum += sum_by_halves<8>(part, s);
@@ -421,6 +448,10 @@ __device__ inline void store_sums(const GemmArgsOf<T> &p, const float *received,
 inline float *output_of(const lac_cuda_product_t *p, float)
 {
     return (float *)p->out;
+}
+inline double *output_of(const lac_cuda_product_t *p, double)
+{
+    return (double *)p->out;
 }
 template <typename T> Output<T> output_of(const lac_cuda_product_t *p, T)
 {

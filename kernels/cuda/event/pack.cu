@@ -16,8 +16,8 @@ constexpr int kPackElements = 128 * kPackRounds; /* of S, per warp and pass     
 constexpr int kPackWarps = 32;
 constexpr int kChunkRows = 16; /* of S, per block of event_pack_chunks */
 
-struct PackArgs {
-    Slots to;
+template <typename V> struct PackArgsOf {
+    SlotsOf<V> to;
     const void *s;
     int64_t rs, cs;
     int m, k;
@@ -28,8 +28,10 @@ struct PackArgs {
     int most; /* nonzero samples of a block of pack_few, beyond which it packs nothing */
 };
 
+using PackArgs = PackArgsOf<float>;
+
 /* An element of S for each thread of the grid. */
-template <typename T> __device__ inline T sample(const PackArgs &a)
+template <typename T, typename V> __device__ inline T sample(const PackArgsOf<V> &a)
 {
     const uint32_t number = (blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x;
     return ((const T *)a.s)[sampled_place(number, a.m, a.k, a.rs, a.cs)];
@@ -37,8 +39,8 @@ template <typename T> __device__ inline T sample(const PackArgs &a)
 
 /* Grid (slots, rows): each warp of a block holds kPackElements in registers, counts, and writes behind the
  * warps before it. Bytes: S once, 8 per event. Deterministic: positions are prefix sums, not atomics. */
-template <typename T, bool kFew>
-__global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ PackArgs a)
+template <typename T, typename V, bool kFew>
+__global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ PackArgsOf<V> a)
 {
     constexpr int kSeen = 16, kCounted = (1 << kSeen) - 1; /* bits of a warp's samples, and of its count */
     static_assert(kPackWarps * kPackElements < 1 << kSeen, "sums of warps fit");
@@ -49,7 +51,7 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
     const int slot = blockIdx.x, row = blockIdx.y;
     const int begin = slot * a.to.slice, end = min(begin + a.to.slice, a.k);
     const ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
-    Event *to = a.to.event + (int64_t)row * a.to.pitch + begin;
+    EventOf<V> *to = a.to.event + (int64_t)row * a.to.pitch + begin;
     int total = 0;
     const T any = kFew ? sample<T>(a) : T(0); /* on its way beside the scan's */
     for (int base = begin; base < end; base += warps * kPackElements) {
@@ -66,7 +68,7 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
                 break;
             }
         }
-        Event *at = to + total + __reduce_add_sync(kFull, lane < warp ? held : 0);
+        EventOf<V> *at = to + total + __reduce_add_sync(kFull, lane < warp ? held : 0);
         total += __reduce_add_sync(kFull, held);
         if (count)
 #pragma unroll
@@ -126,18 +128,33 @@ __global__ __launch_bounds__(kChunkRows *kWarp) void event_pack_chunks(const __g
     if (row < a.m && lane == 0) a.to.count[row * a.to.slots + slot] = count;
 }
 
-PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots)
+template <typename V>
+PackArgsOf<V> make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const SlotsOf<V> &slots)
 {
     return {slots, s->data, s->rs, s->cs, (int)m, (int)k, scans_quads(s, k), s->rs == 1 && m > 1,
             true,  nullptr, 0};
 }
 
 /* For event_pack: a block for each slot. */
-lac_status_t slot_launch(int64_t m, const Slots &slots, cudaStream_t stream, Launch *l)
+template <typename V>
+lac_status_t slot_launch(int64_t m, const SlotsOf<V> &slots, cudaStream_t stream, Launch *l)
 {
     const int64_t warps = min<int64_t>(kPackWarps, ceil_div(slots.slice, kPackElements));
     *l = {dim3(unsigned(slots.slots), unsigned(m)), dim3(unsigned(warps * kWarp)), 0, 1, true, stream};
     return m > 65535 ? LAC_ERR_EXTENT : LAC_OK;
+}
+
+/* The launch, and what its kernel takes but for the type of S. */
+template <typename V, typename Run>
+lac_status_t pack(const lac_cuda_dense_t *s, int64_t m, int64_t k, const SlotsOf<V> &slots, bool early,
+                  cudaStream_t stream, const int32_t *list, Run run)
+{
+    PackArgsOf<V> a = make_args(s, m, k, slots);
+    a.early = early;
+    a.list = list;
+    Launch l;
+    if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
+    return run(a, l);
 }
 
 } // namespace
@@ -145,12 +162,18 @@ lac_status_t slot_launch(int64_t m, const Slots &slots, cudaStream_t stream, Lau
 lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, bool early,
                         cudaStream_t stream, const int32_t *list)
 {
-    PackArgs a = make_args(s, m, k, slots);
-    a.early = early;
-    a.list = list;
-    Launch l;
-    if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
-    return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x), false>, l, a); });
+    return pack(s, m, k, slots, early, stream, list, [&](const PackArgs &a, const Launch &l) {
+        return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x), float, false>, l, a); });
+    });
+}
+
+lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const SlotsOf<double> &slots,
+                        bool early, cudaStream_t stream, const int32_t *list)
+{
+    return pack(s, m, k, slots, early, stream, list, [&](const PackArgsOf<double> &a, const Launch &l) {
+        return s->dt == LAC_U8 ? launch(event_pack<uint8_t, double, false>, l, a)
+                               : launch(event_pack<double, double, false>, l, a);
+    });
 }
 
 lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, double break_even,
@@ -161,7 +184,8 @@ lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slo
     if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
     a.early = early;
     a.most = surely_many(break_even, (int)l.block.x);
-    return s->dt == LAC_U8 ? launch(event_pack<uint8_t, true>, l, a) : launch(event_pack<float, true>, l, a);
+    return s->dt == LAC_U8 ? launch(event_pack<uint8_t, float, true>, l, a)
+                           : launch(event_pack<float, float, true>, l, a);
 }
 
 lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,

@@ -11,10 +11,10 @@ namespace
 {
 
 /* Events [begin, end) of one row, and the one of them that this lane comes first to. */
-struct Range {
+template <typename V> struct Range {
     int64_t begin;
     int count;
-    Event mine;
+    EventOf<V> mine;
 };
 
 template <typename Source, typename W> struct RangeArgs {
@@ -36,35 +36,37 @@ constexpr int kFewRows = 10;
 constexpr int64_t kSmallW =
     128 << 20; /* bytes, of which no more than a gather from all over is bound by latency */
 
-/* Floats of shared memory for the sums of a block: what it receives, and the totals of its warps' runs. A
+/* Sums of a block in shared memory: what it receives, and the totals of its warps' runs. A
  * block that is alone receives from its own warps only, each of which has its totals at the same address. */
-__host__ __device__ constexpr int range_floats(int warps, int cluster)
+__host__ __device__ constexpr int range_sums(int warps, int cluster)
 {
     return (cluster > 1 ? 2 : 1) * warps * kTileColumns;
 }
 
 template <typename Out, typename W>
-__device__ inline void store_lane_as(Out *out, const GemmArgsOf<W> &p, const float (&acc)[kLaneColumns],
+__device__ inline void store_lane_as(Out *out, const GemmArgsOf<W> &p, const Sum<W> (&acc)[kLaneColumns],
                                      int i, int j)
 {
-    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    const Sum<W> alpha = load_scalar<Sum<W>>(p.alpha), beta = load_scalar<Sum<W>>(p.beta);
     Out *at = out + i * p.rs + j, was[kLaneColumns];
-    float x[kLaneColumns];
-    if (beta != 0.0f) {
+    Sum<W> x[kLaneColumns];
+    if (beta != Sum<W>(0)) {
         load_quad(was, (const Out *)at);
 #pragma unroll
         for (int c = 0; c < kLaneColumns; c++) x[c] = event_value(was[c]);
     }
 #pragma unroll
     for (int c = 0; c < kLaneColumns; c++) {
-        x[c] = scaled(x + c, 0.0f + acc[c], alpha, beta);
-        if (p.epilogue.any) x[c] = apply_epilogue(p.epilogue, x[c], bias_at(p, i, j + c));
+        x[c] = scaled(x + c, Sum<W>(0) + acc[c], alpha, beta);
+        if constexpr (sizeof(Sum<W>) == sizeof(float))
+            if (p.epilogue.any) x[c] = apply_epilogue(p.epilogue, x[c], bias_at(p, i, j + c));
     }
     store_quad(at, x);
 }
 
 /* This lane's four sums of row i, from column j on, to an out by rows in pieces of four. */
-__device__ inline void store_lane(const GemmArgs &p, const float (&acc)[kLaneColumns], int i, int j)
+template <typename W>
+__device__ inline void store_lane(const GemmArgsOf<W> &p, const Sum<W> (&acc)[kLaneColumns], int i, int j)
 {
     if (i < p.m && j < p.n) store_lane_as(p.out, p, acc, i, j);
 }
@@ -101,18 +103,19 @@ __global__ __launch_bounds__(range_warps(kWide) *
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int row = warp % rows, slice = rank * a.split.k_warps + warp / rows;
     const int i0 = blockIdx.y * rows, j0 = tile * kTileColumns;
-    float *received = (float *)shared;
+    using S = Sum<W>;
+    S *received = (S *)shared;
     const int warps = a.split.k_warps * rows;
-    Event *queue = (Event *)(received + range_floats(warps, cluster)) + warp * kRangeQueue;
-    float *totals = received + (range_floats(warps, cluster) - warps * kTileColumns) + warp * kTileColumns;
+    EventOf<S> *queue = (EventOf<S> *)(received + range_sums(warps, cluster)) + warp * kRangeQueue;
+    S *totals = received + (range_sums(warps, cluster) - warps * kTileColumns) + warp * kTileColumns;
     cluster_arrive_relaxed(cluster);
 
     LaneColumns<1, kWide, W> columns(p, j0, lane);
-    RunSums<1, kWide> sums(totals, lane);
-    float(&acc)[kLaneColumns] = sums.run;
+    RunSums<1, kWide, S> sums(totals, lane);
+    S(&acc)[kLaneColumns] = sums.run;
     dependency_wait();
     const int first = slice * a.per_warp, row_end = p.m;
-    Range next = a.source.open(i0 + row, first, row_end, lane);
+    Range<S> next = a.source.open(i0 + row, first, row_end, lane);
     if constexpr (Source::kGated)
         if (counted_many(a.source.gate)) {
             dependents_launch();
@@ -120,7 +123,7 @@ __global__ __launch_bounds__(range_warps(kWide) *
             return;
         }
     for (int part = first; part < first + a.per_warp; part++) {
-        const Range range = next;
+        const Range<S> range = next;
         if (part + 1 < first + a.per_warp) next = a.source.open(i0 + row, part + 1, row_end, lane);
         const int length = run_length(range.count);
         for (int e = 0; e < range.count; e += kRangeQueue) {
@@ -136,15 +139,15 @@ __global__ __launch_bounds__(range_warps(kWide) *
     dependents_launch(); /* not before: blocks of the next kernel that come early are spread unevenly */
     if (kWide && a.at_once) {
         if (kParts) {
-            float *of_row = received + row * kTileColumns + kLaneColumns * lane;
+            S *of_row = received + row * kTileColumns + kLaneColumns * lane;
             const int step = rows * kTileColumns;
-            if (slice > 0) *(float4 *)(of_row + slice * step) = make_float4(acc[0], acc[1], acc[2], acc[3]);
+            if (slice > 0) store_quad(of_row + slice * step, acc);
             __syncthreads();
             if (slice > 0) return;
 #pragma unroll 4
             for (int s = 1; s < slices; s++) {
-                float x[kLaneColumns];
-                load_quad(x, of_row + s * step);
+                S x[kLaneColumns];
+                load_quad(x, (const S *)of_row + s * step);
 #pragma unroll
                 for (int c = 0; c < kLaneColumns; c++) acc[c] += x[c];
             }
@@ -243,8 +246,8 @@ lac_status_t run_ranges(const lac_cuda_product_t *p, RangeArgs<Source, W> a, boo
     a.at_once = a.split.cluster == 1 && (Source::kParts || a.split.k_warps == 1) && a.p.cs == 1 &&
                 a.p.rs % 4 == 0 && aligned(p->out, 4 * lac_dt_size(p->out_dt));
     const int rows = a.split.row_warps, warps = rows * a.split.k_warps;
-    const size_t shared = sizeof(float) * size_t(range_floats(warps, a.split.cluster)) +
-                          sizeof(Event) * kRangeQueue * size_t(warps);
+    const size_t shared = sizeof(Sum<W>) * size_t(range_sums(warps, a.split.cluster)) +
+                          sizeof(EventOf<Sum<W>>) * kRangeQueue * size_t(warps);
     const int64_t groups = ceil_div(a.p.m, rows);
     if (warps > range_warps(wide) || groups > 65535) return LAC_ERR_EXTENT;
     const dim3 grid(unsigned(a.split.cluster * ceil_div(a.p.n, kTileColumns)), unsigned(groups));
@@ -256,16 +259,16 @@ lac_status_t run_ranges(const lac_cuda_product_t *p, RangeArgs<Source, W> a, boo
 }
 
 /* Events given as CSR: slice `part` of a row is an equal share of its events, whatever their k. */
-struct CsrSource {
+template <typename V> struct CsrSource {
     static constexpr bool kParts = true, kGated = false;
     const int64_t *ptr;
     const int32_t *idx;
-    const float *val;
+    const V *val;
     int parts;
 
-    __device__ Range open(int row, int part, int m, int lane) const
+    __device__ Range<V> open(int row, int part, int m, int lane) const
     {
-        Range r = {0, 0, {0, 0.0f}};
+        Range<V> r = {0, 0, {0, V(0)}};
         if (row >= m) return r;
         const int64_t p0 = ptr[row], all = ptr[row + 1] - p0;
         const int64_t share = ceil_div(all, parts), first = min(all, part * share);
@@ -274,29 +277,29 @@ struct CsrSource {
         if (lane < r.count) r.mine = event(r, lane);
         return r;
     }
-    __device__ Event event(const Range &r, int e) const
+    __device__ EventOf<V> event(const Range<V> &r, int e) const
     {
-        return {idx[r.begin + e], val ? val[r.begin + e] : 1.0f};
+        return {idx[r.begin + e], val ? val[r.begin + e] : V(1)};
     }
 };
 
 /* Events packed into slots. Reads count and first events together: a slot's memory is there whether or not it
  * holds events. */
-struct SlotSource {
+template <typename V> struct SlotSource {
     static constexpr bool kParts = false; /* the gather would be 2 to 7 % slower (H200, 2026-11-22) */
     static constexpr bool kGated = false;
-    Slots from;
+    SlotsOf<V> from;
 
-    __device__ Range open(int row, int part, int m, int lane) const
+    __device__ Range<V> open(int row, int part, int m, int lane) const
     {
-        Range r = {0, 0, {0, 0.0f}};
+        Range<V> r = {0, 0, {0, V(0)}};
         if (row >= m || part >= from.slots) return r;
         r.begin = (int64_t)row * from.pitch + (int64_t)part * from.slice;
         r.count = from.count[row * from.slots + part];
         r.mine = from.event[r.begin + lane];
         return r;
     }
-    __device__ Event event(const Range &r, int e) const { return from.event[r.begin + e]; }
+    __device__ EventOf<V> event(const Range<V> &r, int e) const { return from.event[r.begin + e]; }
 };
 
 /* The cut that serves all densities up to a break-even. k of few rows is shared out among as many warps as
@@ -312,21 +315,24 @@ lac_cuda_tile_t cut_for_all(const lac_cuda_product_t *p)
 }
 
 /* The same where few were counted. */
-struct GatedSlotSource : SlotSource {
+struct GatedSlotSource : SlotSource<float> {
     static constexpr bool kGated = true;
     Gate gate;
     streamed::SplitArgs split;
 
-    GatedSlotSource(const SlotSource &slots, const Gated &g) : SlotSource(slots), gate(g.gate), split(g.split)
+    GatedSlotSource(const SlotSource<float> &slots, const Gated &g)
+        : SlotSource<float>(slots), gate(g.gate), split(g.split)
     {
     }
 };
 
-Slots cut_slots(const lac_cuda_product_t *p, const lac_cuda_tile_t &t, void *workspace)
+template <typename V>
+SlotsOf<V> cut_slots(const lac_cuda_product_t *p, const lac_cuda_tile_t &t, void *workspace)
 {
     const int64_t share = ceil_div(p->k, t.cluster * t.k_warps);
     const int64_t min_slice = max<int64_t>(128, round_up(ceil_div(p->k, slots_upper(p->k)), 128));
-    return make_slots(workspace, p->m, p->k, (int)max(min_slice, t.slice ? t.slice : round_up(share, 128)));
+    return make_slots<V>(workspace, p->m, p->k,
+                         (int)max(min_slice, t.slice ? t.slice : round_up(share, 128)));
 }
 
 /* Two chained launches: packs S into slots, then gathers from them. */
@@ -337,16 +343,17 @@ lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const lac_cuda_tile_t zero = {},
                           t = choose_ranges(p, tile ? *tile : zero, s->density, false, current_device());
-    const Slots slots = cut_slots(p, t, workspace);
-    if (s->data && slots.slots > 0) {
-        lac_status_t status = pack_slots(s, p->m, p->k, slots, !has_many(p, s->density), stream, list);
-        if (status != LAC_OK) return status;
-    }
-    const int per_warp = (int)ceil_div(slots.slots, t.cluster * t.k_warps);
     const bool early = s->data || begins_early(p, s->density);
-    return with_number_type(p->w_dt, [&](auto w) {
-        const RangeArgs<SlotSource, decltype(w)> a = {
-            make_gemm_args<decltype(w)>(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, per_warp, false};
+    return with_wide_number_type(p->w_dt, [&](auto w) {
+        using W = decltype(w);
+        const SlotsOf<Sum<W>> slots = cut_slots<Sum<W>>(p, t, workspace);
+        if (s->data && slots.slots > 0) {
+            lac_status_t status = pack_slots(s, p->m, p->k, slots, !has_many(p, s->density), stream, list);
+            if (status != LAC_OK) return status;
+        }
+        const int per_warp = (int)ceil_div(slots.slots, t.cluster * t.k_warps);
+        const RangeArgs<SlotSource<Sum<W>>, W> a = {
+            make_gemm_args<W>(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, per_warp, false};
         return run_ranges(p, a, early, stream);
     });
 }
@@ -357,7 +364,7 @@ lac_status_t gated_slots(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
                          void *workspace, cudaStream_t stream)
 {
     const lac_cuda_tile_t t = cut_for_all(p);
-    const Slots slots = cut_slots(p, t, workspace);
+    const Slots slots = cut_slots<float>(p, t, workspace);
     gated->gate = {slots.count, (int)p->m * slots.slots,
                    (int)(gated->break_even * (double)p->m * (double)p->k), true, gated->break_even};
     const bool early = p->m <= kFewRows && 4 * p->k * p->n < kSmallW;
@@ -382,19 +389,19 @@ extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const la
     const double density = p->k ? (double)s->nnz / ((double)p->m * (double)p->k) : 0.0;
     const lac_cuda_tile_t zero = {},
                           t = choose_ranges(p, tile ? *tile : zero, density, true, current_device());
-    return with_number_type(p->w_dt, [&](auto w) {
-        const RangeArgs<CsrSource, decltype(w)> a = {make_gemm_args<decltype(w)>(p),
-                                                     {t.row_warps, t.k_warps, t.cluster},
-                                                     {s->ptr, s->idx, s->val, t.cluster * t.k_warps},
-                                                     1,
-                                                     false};
+    return with_wide_number_type(p->w_dt, [&](auto w) {
+        using W = decltype(w);
+        const CsrSource<Sum<W>> rows = {s->ptr, s->idx, (const Sum<W> *)s->val, t.cluster * t.k_warps};
+        const RangeArgs<CsrSource<Sum<W>>, W> a = {
+            make_gemm_args<W>(p), {t.row_warps, t.k_warps, t.cluster}, rows, 1, false};
         return run_ranges(p, a, begins_early(p, density), (cudaStream_t)stream);
     });
 }
 
-extern "C" int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k)
+extern "C" int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k, lac_dt_t w_dt)
 {
-    return lacuna::slots_bytes(m, k);
+    using namespace lacuna;
+    return slots_bytes(m, k, w_dt == LAC_F64 ? sizeof(EventOf<double>) : sizeof(Event));
 }
 
 extern "C" lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,

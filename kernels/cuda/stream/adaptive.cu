@@ -12,8 +12,8 @@ namespace
 /* The event product's workspace, in front of the streamed one's. */
 int64_t event_bytes(int64_t m, int64_t k, lac_cuda_order_t order)
 {
-    const int64_t bytes =
-        order == LAC_CUDA_ROWS ? lac_cuda_event_slots_bytes(m, k) : lac_cuda_event_active_bytes(m, k);
+    const int64_t bytes = order == LAC_CUDA_ROWS ? lac_cuda_event_slots_bytes(m, k, LAC_F32)
+                                                 : lac_cuda_event_active_bytes(m, k);
     return round_up(bytes, 256);
 }
 
