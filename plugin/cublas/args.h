@@ -15,7 +15,7 @@ typedef struct cublas_args {
     lac_gemm_args_t gemm;
     int math;    /* of CUBLAS_MATH_, or MATH_OF_HANDLE                                      */
     bool proper; /* cuBLAS would accept it and do some work; anything else is its own business */
-    bool types;  /* all are f32, or those of two bytes with sums of f32, which C may be; and nothing asks
+    bool types;  /* all are f32, f64, or those of two bytes with sums of f32, which C may be; and nothing asks
                     for an algorithm by name                                               */
     bool c_type; /* C's is one of these: gemm.dt                                            */
     bool vector; /* it is a matrix-vector product                                           */
@@ -92,6 +92,13 @@ static inline void read_gemm_ex(cublas_args_t *x, bool wide, GEMM_EX_PARAMS)
 {
     read_sgemm(x, wide, handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     read_types(x, a_type, b_type, c_type, compute, algo);
+}
+
+static inline void read_dgemm(cublas_args_t *x, bool wide, DGEMM_PARAMS)
+{
+    read_sgemm(x, wide, handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    x->gemm.dt = x->gemm.a.dt = x->gemm.b.dt = LAC_F64;
+    x->math = CUBLAS_MATH_DEFAULT; /* modes are of f32 */
 }
 
 /* Its arithmetic is binary16, sums too: those of f32 are nearer. */

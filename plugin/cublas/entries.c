@@ -33,6 +33,17 @@ HANDLER enter_hgemm(exported_symbol_t *symbol, const void *caller, HGEMM_PARAMS)
     return FORWARD(&call, hgemm_fn, HGEMM_ARGS);
 }
 
+HANDLER enter_dgemm(exported_symbol_t *symbol, const void *caller, DGEMM_PARAMS)
+{
+    call_t call;
+    cublas_args_t x;
+    if (call_begin(&call, symbol, caller)) {
+        read_dgemm(&x, symbol->wide, DGEMM_ARGS);
+        if (lacuna_gemm(&call, handle, &x)) return CUBLAS_SUCCESS;
+    }
+    return FORWARD(&call, dgemm_fn, DGEMM_ARGS);
+}
+
 HANDLER enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS)
 {
     call_t call;
@@ -114,6 +125,7 @@ HANDLER enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS)
 /* clang-format off */
 #define SGEMM_ENTER           enter_sgemm
 #define HGEMM_ENTER           enter_hgemm
+#define DGEMM_ENTER           enter_dgemm
 #define SGEMV_ENTER           enter_sgemv
 #define SGEMM_STRIDED_ENTER   enter_sgemm_strided
 #define SGEMM_BATCHED_ENTER   enter_sgemm_batched

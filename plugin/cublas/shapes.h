@@ -23,7 +23,9 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
 #define HGEMM_PARAMS                                                                                         \
     void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha, const void *a,         \
         int64_t lda, const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc
-#define HGEMM_ARGS SGEMM_ARGS
+#define HGEMM_ARGS   SGEMM_ARGS
+#define DGEMM_PARAMS HGEMM_PARAMS
+#define DGEMM_ARGS   SGEMM_ARGS
 
 #define SGEMV_PARAMS                                                                                         \
     void *handle, int ta, int64_t m, int64_t n, const float *alpha, const float *a, int64_t lda,             \
@@ -99,6 +101,7 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
 
 typedef int sgemm_fn(SGEMM_PARAMS);
 typedef int hgemm_fn(HGEMM_PARAMS);
+typedef int dgemm_fn(DGEMM_PARAMS);
 typedef int sgemv_fn(SGEMV_PARAMS);
 typedef int sgemm_strided_fn(SGEMM_STRIDED_PARAMS);
 typedef int sgemm_batched_fn(SGEMM_BATCHED_PARAMS);

@@ -144,6 +144,7 @@ SETTER(cublasSetAtomicsMode)
 #define FAKE(shape, fake, name, wide) EXPORT int name(shape##_PARAMS); int name(shape##_PARAMS) { return fake(#name, wide, CALLER, shape##_ARGS); }
 #define SGEMM_FAKE(name, wide)      FAKE(SGEMM, fake_sgemm, name, wide)
 #define HGEMM_FAKE(name, wide)      FAKE(HGEMM, fake_hgemm, name, wide)
+#define DGEMM_FAKE(name, wide)      FAKE(DGEMM, fake_hgemm, name, wide)
 #define SGEMV_FAKE(name, wide)      FAKE(SGEMV, fake_sgemv, name, wide)
 #define SGEMM_STRIDED_FAKE(name, wide) FAKE(SGEMM_STRIDED, fake_sgemm_strided, name, wide)
 #define SGEMM_BATCHED_FAKE(name, wide) FAKE(SGEMM_BATCHED, fake_sgemm_batched, name, wide)

@@ -21,6 +21,7 @@ extern sgemm_fn cublasSgemm_v2;
 extern sgemm_strided_fn cublasSgemmStridedBatched;
 extern sgemm_batched_fn cublasSgemmBatched;
 extern hgemm_fn cublasHgemm;
+extern dgemm_fn cublasDgemm_v2;
 extern gemm_ex_fn cublasGemmEx;
 extern gemm_strided_ex_fn cublasGemmStridedBatchedEx;
 extern gemm_batched_ex_fn cublasGemmBatchedEx;
@@ -258,6 +259,33 @@ static void test_hgemm(void **state)
         assert_int_equal(take().calls, 0);
         check_halves(LAC_F16, (float)ref_half_value(LAC_F16, scalars[i][0]),
                      (float)ref_half_value(LAC_F16, scalars[i][1]));
+    }
+}
+
+/* Its scalars are doubles, and what no float holds shows. */
+static void test_dgemm(void **state)
+{
+    (void)state;
+    static const double scalars[][2] = {{2.0, -0.5}, {1.0 + 0x1p-40, 0.0}, {0.0, 3.0}};
+    double x[MOST], y[MOST], z[MOST], old[MOST];
+    for (int i = 0; i < 3; i++) {
+        begin_halves(LAC_F16);
+        for (int e = 0; e < MOST; e++) {
+            x[e] = (e % 3 ? 1.0 : 0.0) * (e % 7 - 3 + 0x1p-30 * e);
+            y[e] = e % 5 - 2 + 0x1p-31 * e;
+            z[e] = old[e] = e % 9;
+        }
+        assert_int_equal(
+            cublasDgemm_v2(handle_memory, 0, 0, M, N, K, &scalars[i][0], x, LD, y, LD, &scalars[i][1], z, LD),
+            0);
+        assert_int_equal(take().calls, 0);
+        for (int r = 0; r < M; r++)
+            for (int col = 0; col < N; col++) {
+                double sum = 0.0;
+                for (int k = 0; k < K; k++) sum += x[r + k * LD] * y[k + col * LD];
+                double want = scalars[i][0] * sum + scalars[i][1] * old[r + col * LD];
+                assert_true(fabs(z[r + col * LD] - want) < 1e-12);
+            }
     }
 }
 
@@ -581,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_gemm_ex_halves),
         cmocka_unit_test(test_strided_halves),
         cmocka_unit_test(test_hgemm),
+        cmocka_unit_test(test_dgemm),
         cmocka_unit_test(test_halves_are_left),
         cmocka_unit_test(test_batched_is_left),
         cmocka_unit_test(test_lt_matmul),

@@ -118,6 +118,7 @@ static int call_lt_matmul(const way_t *w, void *fn, int wide)
 /* clang-format off */
 #define SGEMM_CALL           call_sgemm
 #define HGEMM_CALL           call_hgemm
+#define DGEMM_CALL           call_hgemm
 #define SGEMV_CALL           call_sgemv
 #define SGEMM_STRIDED_CALL   call_sgemm_strided
 #define SGEMM_BATCHED_CALL   call_sgemm_batched
