@@ -99,8 +99,7 @@ static bool fuzz_problem(const check_arguments_t *a, uint64_t index, ref_problem
     char text[REF_PROBLEM_TEXT], error[REF_ERROR_TEXT];
     uint64_t draw = 0;
     do {
-        ref_problem_t random =
-            problem_random_check(a->seed, index + (draw << DRAW_SHIFT), a->doubles, a->halves);
+        ref_problem_t random = problem_random_check(a->seed, index + (draw << DRAW_SHIFT), a->halves);
         ref_problem_print(&random, text, sizeof text);
     } while (a->match && regexec(&a->matching, text, 0, NULL, 0) && ++draw < DRAWS_MAX);
     if (draw == DRAWS_MAX) {
@@ -130,7 +129,7 @@ static bool add_all(problem_list_t *list, const char *const *text, size_t count)
     return true;
 }
 
-static bool add_built_in(problem_list_t *list, bool accuracy, bool doubles)
+static bool add_built_in(problem_list_t *list, bool accuracy, bool device)
 {
     static const char *const built_in[] = {
         "sgemm:NN:1x300x200:A=bern0.01",
@@ -172,10 +171,10 @@ static bool add_built_in(problem_list_t *list, bool accuracy, bool doubles)
     };
     if (accuracy)
         return add_all(list, long_sums, sizeof long_sums / sizeof *long_sums) &&
-               (doubles || add_all(list, long_half_sums, sizeof long_half_sums / sizeof *long_half_sums));
+               (!device || add_all(list, long_half_sums, sizeof long_half_sums / sizeof *long_half_sums));
     return add_all(list, built_in, sizeof built_in / sizeof *built_in) &&
-           (doubles ? add_all(list, of_doubles, sizeof of_doubles / sizeof *of_doubles)
-                    : add_all(list, of_halves, sizeof of_halves / sizeof *of_halves));
+           add_all(list, of_doubles, sizeof of_doubles / sizeof *of_doubles) &&
+           (!device || add_all(list, of_halves, sizeof of_halves / sizeof *of_halves));
 }
 
 static void read_info(void *arg, const char *key, const char *value)
@@ -194,7 +193,7 @@ static int ask_library(check_arguments_t *a)
     check_options_t asking = a->check;
     int code = check_contexts_make(&asking, a->command);
     if (code == EXIT_OK) {
-        a->doubles = !computes_on_device(asking.ctx);
+        a->device = computes_on_device(asking.ctx);
         lac_ctx_info(asking.ctx, read_info, a);
         if (!route_set_parse(&a->check.routes, a->routes, asking.ctx, error, sizeof error)) {
             complain(a->command, "%s", error);
@@ -237,7 +236,7 @@ int check_arguments_run(check_arguments_t *a)
     progress_begin(a->check.common.quiet);
     int code = ask_library(a);
     if (code == EXIT_OK && a->problems.count == 0 && a->fuzz == 0 &&
-        !add_built_in(&a->problems, a->accuracy, a->doubles)) {
+        !add_built_in(&a->problems, a->accuracy, a->device)) {
         complain(a->command, "the built-in problems cannot be read");
         code = EXIT_UNAVAILABLE;
     }

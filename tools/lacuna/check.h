@@ -18,7 +18,7 @@ typedef struct check_arguments {
     const char *match; /* NULL, or an expression that a random problem's string is to match */
     regex_t matching;  /* the same, compiled                                                */
     int jobs;
-    bool doubles;  /* where the context computes them: among the random problems */
+    bool device;   /* that the context computes on one */
     bool halves;   /* the same of f16 and bf16, on a device with cuBLAS           */
     bool accuracy; /* hold routes to the accuracy contract instead */
     const char *command;

@@ -165,7 +165,7 @@ static void of_halves(ref_problem_t *p, uint64_t draw, uint64_t widened)
     if (p->b.dt == LAC_F32 && !(widens && widened == 1)) p->b.dt = dt;
 }
 
-ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool doubles, bool halves)
+ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool halves)
 {
     static const float factor[] = {1.0f, 1.0f, 0.0f, -1.0f, 0.5f, 2.0f};
     rng_t rng = {.stream = ref_stream(seed, index)};
@@ -183,8 +183,8 @@ ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool doubles, 
     if (p.a.only) p.b.only = false;
     p.c = (ref_operand_t){.layout = problem_random_layout(&rng), .pattern = {.density = 1.0}};
     uint64_t other = rng_below(&rng, 12);
-    if (doubles && other % 3 == 0) of_doubles(&p);
-    if (halves && !doubles && other % 3 == 0) of_halves(&p, other / 3, rng_below(&rng, 6));
+    if (other % 3 == (halves ? 1 : 0)) of_doubles(&p);
+    if (halves && other % 3 == 0) of_halves(&p, other / 3, rng_below(&rng, 6));
     p.seed = 1 + index;
     return p;
 }

@@ -54,9 +54,9 @@ void problem_list_free(problem_list_t *list);
 
 /* Random problems, the same for the same seed: small awkward ones to check. */
 
-/* Number `index` of the fuzz stream: any corner of the grammar, extents 0 .. about 200; with
- * `doubles`, one in three is a product of doubles, or else, with `halves`, of f16 or bf16. */
-ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool doubles, bool halves);
+/* Number `index` of the fuzz stream: any corner of the grammar, extents 0 .. about 200; one in three is
+ * a product of doubles, and with `halves` another one of f16 or bf16. */
+ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool halves);
 
 /* Rows or columns, at times with a step, at times with padding. */
 ref_layout_t problem_random_layout(rng_t *rng);
