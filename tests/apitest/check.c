@@ -93,7 +93,8 @@ static void check_apitests(operand_set_t *set, const check_options_t *options, c
 {
     const ref_problem_t *p = &set->problem;
     if ((double)p->m * (double)p->k * (double)p->n > MULTIPLY_ADDS_MAX) return;
-    if (ref_is_half(p->a.dt) || ref_is_half(p->b.dt))
+    bool doubles = p->c.dt == LAC_F64 && computes_on_device(options->ctx);
+    if (doubles || ref_is_half(p->a.dt) || ref_is_half(p->b.dt))
         return; /* of products alone, which are checked already */
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
         check_one(i, set, options, corrupt, report, arg);
