@@ -163,7 +163,8 @@ bool result_check_agrees(result_check_t *check, char *why, size_t size)
     return samples_agree(check, why, size);
 }
 
-/* The oracle for products that would take the host seconds. */
+/* The oracle for products of floats that would take the host seconds. Doubles have none on a device: it has
+ * no wider type to sum them in. */
 
 /* Multiply-adds that the host sums in about a tenth of a second. */
 #define HOST_MAX 1.5e8
@@ -174,7 +175,8 @@ bool device_oracle_serves(const operand_set_t *set)
     const ref_problem_t *p = &set->problem;
     bool finite = p->a.pattern.values != REF_SPECIAL && p->b.pattern.values != REF_SPECIAL &&
                   p->c.pattern.values != REF_SPECIAL;
-    return set->copy_c.memory && finite && (double)p->m * (double)p->k * (double)p->n > HOST_MAX;
+    return set->copy_c.memory && finite && p->c.dt != LAC_F64 &&
+           (double)p->m * (double)p->k * (double)p->n > HOST_MAX;
 }
 
 /* Dense floats by rows, as the problem's op(X) has them, or their magnitudes. NULL: out of memory. */
