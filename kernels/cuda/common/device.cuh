@@ -172,7 +172,7 @@ template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch 
             return LAC_ERR_VENDOR;
         const cudaError_t error = cudaLaunchKernelEx(&config, kernel, args);
         if (error == cudaSuccess) return LAC_OK;
-        if (error != cudaErrorInvalidValue) return LAC_ERR_VENDOR;
+        if (error != cudaErrorInvalidValue && error != cudaErrorLaunchOutOfResources) return LAC_ERR_VENDOR;
         if (tries > 1) cudaGetLastError(); /* cleared: the next one may do */
     }
     return LAC_ERR_VENDOR;
