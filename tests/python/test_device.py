@@ -36,6 +36,15 @@ class Device(unittest.TestCase):
             self.skipTest(str(error))  # the stub
         assert_product(got.numpy(), a, b, add=bias)
 
+    def test_doubles(self):
+        a, b = sparse(1, 20, 70).astype(np.float64), sparse(2, 70, 30, density=1.0).astype(np.float64)
+        try:
+            got = matmul(CONTEXT.asarray(a), CONTEXT.asarray(b), alpha=0.1)
+        except lacuna_blas.UnavailableError as error:
+            self.skipTest(str(error))  # the stub
+        self.assertEqual(got.dtype, np.float64)
+        np.testing.assert_allclose(got.numpy(), 0.1 * (a @ b), rtol=1e-12, atol=1e-14)
+
     def test_operands(self):
         a, b = sparse(4, 20, 70), sparse(5, 70, 30, density=1.0)
         rows, columns = np.nonzero(a)

@@ -42,7 +42,7 @@ class _Metadata:
 class Operand:
     """A matrix and what is known of its zeros.
 
-    x: a 2-D float32, float64 (on the host) or bool array of any strides, or such a SciPy matrix in CSR or CSC, if of bool all ones. The memory
+    x: a 2-D float32, float64 or bool array of any strides, or such a SciPy matrix in CSR or CSC, if of bool all ones. The memory
     is x's and is not copied. events=True: x is uint8, and each nonzero byte is an event of value 1. dtype: of a bool SciPy matrix, the type that
     its ones have. A matrix of SciPy stands for the operand as it is: after its arrays change, make a new one. An Operand may be used in every thread."""
 

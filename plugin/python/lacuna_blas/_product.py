@@ -288,7 +288,7 @@ def matmul(a, b, out=None, *, alpha=1.0, beta=0.0, bias=None, bias_per_row=False
            route=None, context=None):
     """out := act(beta out + alpha a @ b + bias), leaving out what is zero in a or b. Returns out.
 
-    a, b: float32 arrays, on the host also float64 ones, or bool ones (events), with numpy.matmul's rules for vectors and stacks; SciPy
+    a, b: float32 or float64 arrays, or bool ones (events), with numpy.matmul's rules for vectors and stacks; SciPy
     matrices in CSR or CSC; Operands. float32 and float64 do not mix. Arrays of NumPy, and whatever speaks DLPack or an array interface, are used where they lie, on the host or a
     CUDA device. out: an array of their type, or an Operand; None: a new one (of events alone: float32). bias: one value for each column (bias_per_row:
     for each row). activation: None, "relu", "threshold" (x > threshold), "magnitude" (|x| > threshold); what does not pass
