@@ -28,8 +28,9 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kRounds = 2; /* elements of X of a thread, where they are many */
 constexpr int kItems = kRounds * kThreads;
-constexpr int kAtOnce = 4;     /* entries of a thread in flight */
-constexpr int kBlocksEach = 6; /* a multiprocessor, where X is long: as many as count side by side */
+constexpr int kAtOnce = 4;       /* entries of a thread in flight */
+constexpr int kBlocksEach = 6;   /* a multiprocessor, where X is long: as many as count side by side */
+constexpr int kClearingEach = 2; /* a multiprocessor */
 constexpr int kRanges = LAC_CUDA_LOOSE_RANGES / 8;
 static_assert(kRanges == kThreads, "a thread reads a range");
 
@@ -524,9 +525,15 @@ int64_t output_blocks(const ScatterArgs &p)
                         (int64_t)2 * kBlocksEach * current_device().sms);
 }
 
+/* Blocks that clear it while others list their events, for whom they leave room. */
+int64_t clearing_blocks(const ScatterArgs &p)
+{
+    return min<int64_t>(output_blocks(p), (int64_t)kClearingEach * current_device().sms);
+}
+
 void queue_counts(Chain &queue, const ScatterArgs &p)
 {
-    queue(count_begin, output_blocks(p));
+    queue(count_begin, clearing_blocks(p));
     if (p.blocks) queue(count_events, p.blocks);
 }
 
