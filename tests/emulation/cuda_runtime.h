@@ -367,7 +367,11 @@ inline unsigned atomicOr(unsigned *at, unsigned bits)
 /* The run time ------------------------------------------------------------------------------------------- */
 
 typedef void *cudaStream_t;
-typedef enum cudaError { cudaSuccess = 0, cudaErrorInvalidValue = 1 } cudaError_t;
+typedef enum cudaError {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorLaunchOutOfResources = 701
+} cudaError_t;
 typedef enum cudaDeviceAttr {
     cudaDevAttrMultiProcessorCount,
     cudaDevAttrMaxSharedMemoryPerBlockOptin,
@@ -434,9 +438,7 @@ inline cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute wh
 {
     if (what != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
     if ((size_t)value > kEmulatedDevices[emulated_device].shared) return cudaErrorInvalidValue;
-    const bool meddles = emulated_meddling > 0;
-    emulated_meddling -= meddles;
-    emulated_allowed[kernel] = meddles ? 0 : (size_t)value;
+    emulated_allowed[kernel] = (size_t)value;
     return cudaSuccess;
 }
 
@@ -448,9 +450,11 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
                          {config->blockDim.x, config->blockDim.y, config->blockDim.z},
                          config->dynamicSmemBytes,
                          1};
-    if (config->dynamicSmemBytes > 48 * 1024 &&
-        emulated_allowed[(const void *)kernel] < config->dynamicSmemBytes)
-        return cudaErrorInvalidValue;
+    if (config->dynamicSmemBytes > 48 * 1024) {
+        size_t &allowed = emulated_allowed[(const void *)kernel];
+        if (emulated_meddling > 0) allowed = 0, emulated_meddling--;
+        if (allowed < config->dynamicSmemBytes) return cudaErrorInvalidValue;
+    }
     for (unsigned a = 0; a < config->numAttrs; a++)
         if (config->attrs[a].id == cudaLaunchAttributeClusterDimension)
             grid.cluster = (int)config->attrs[a].val.clusterDim.x;

@@ -138,6 +138,37 @@ struct Launch {
 
 constexpr int kTries = 8; /* of a launch whose shared memory another thread may have lessened */
 
+/* The shared memory that this thread asked for a kernel last: asking takes a microsecond. */
+struct Allowance {
+    const void *kernel;
+    int device;
+    size_t bytes;
+};
+
+/* Where it is known; two kernels that share a place are asked for each time. */
+inline Allowance &allowance_of(const void *kernel)
+{
+    constexpr int kBits = 6;
+    static thread_local Allowance known[1 << kBits];
+    return known[(uint64_t)(uintptr_t)kernel * 0x9e3779b97f4a7c15u >> (64 - kBits)];
+}
+
+/* Lets a block of a kernel have so many bytes. What was asked for last holds for all threads. */
+inline bool allow_shared(const void *kernel, size_t bytes, bool again)
+{
+    Allowance &known = allowance_of(kernel);
+    int device = 0;
+    cudaGetDevice(&device);
+    const bool same = known.kernel == kernel && known.device == device;
+    if (same && known.bytes >= bytes && !again) return true;
+    if (same) bytes = max(bytes, known.bytes);
+    known = {kernel, device, bytes};
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) == cudaSuccess)
+        return true;
+    known = {};
+    return false;
+}
+
 template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch &l, Args args)
 {
     const void *entry = (const void *)kernel;
@@ -165,11 +196,8 @@ template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch 
     config.stream = l.stream;
     config.attrs = attr;
     config.numAttrs = count;
-    /* What was asked for last holds for all threads: another one may have asked for less in between. */
     for (int tries = asks ? kTries : 1; tries > 0; tries--) {
-        if (asks && cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)l.shared) !=
-                        cudaSuccess)
-            return LAC_ERR_VENDOR;
+        if (asks && !allow_shared(entry, l.shared, tries < kTries)) return LAC_ERR_VENDOR;
         const cudaError_t error = cudaLaunchKernelEx(&config, kernel, args);
         if (error == cudaSuccess) return LAC_OK;
         if (error != cudaErrorInvalidValue && error != cudaErrorLaunchOutOfResources) return LAC_ERR_VENDOR;
