@@ -38,10 +38,11 @@ class Doubles(ElementCase):
 
     def test_every_route(self):
         a, b = doubles(3, 30, 100, density=0.05), doubles(4, 100, 40, density=1.0)
-        routes = [each.route for each in explain(a, b).candidates if each.refusal is None]
+        known = Operand(a).scan("density")  # machines with many threads would not look for zeros in so little
+        routes = [each.route for each in explain(known, b).candidates if each.refusal is None]
         self.assertIn("event", routes)
         for route in routes:
-            self.product(matmul(a, b, route=route), a, b)
+            self.product(matmul(known, b, route=route), a, b)
 
     def test_scalars_bias_and_strides(self):
         a, b, c = doubles(5, 20, 30), doubles(6, 30, 40), doubles(7, 20, 40, density=1.0)
