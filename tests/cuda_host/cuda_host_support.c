@@ -125,8 +125,7 @@ static lac_candidate_t candidate(lac_ctx_t *ctx, const char *route, const char *
 {
     lac_decision_t decision;
     lac_call_opts_t call = {.size = sizeof call, .route = route};
-    float alpha = 1.0f, beta = 0.0f;
-    unit_expect(lac_explain(ctx, &alpha, a, b, &beta, c, &call, &decision), LAC_OK, "lac_explain");
+    unit_expect(lac_explain(ctx, NULL, a, b, NULL, c, &call, &decision), LAC_OK, "lac_explain");
     for (int i = 0; i < decision.count; i++)
         if (!strcmp(decision.candidate[i].route, route) && !strcmp(decision.candidate[i].side, side))
             return decision.candidate[i];
