@@ -244,14 +244,26 @@ def shared_spellings(tree):
     return [f"{name}: {', '.join(map(str, paths))}" for name, paths in sorted(homes.items()) if len(paths) > 1]
 
 
+def anchors(text):
+    """What a page's headings can be linked by."""
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in re.findall(r"(?m)^#+ +(.*?) *$", text))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
+
+
 def dead_links(tree):
-    """Links of the documents to files that are not there."""
+    """Links of the documents to files, or to headings of pages, that are not there."""
     found = []
     for path in tree.files:
-        if path.suffix == ".md":
-            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", tree.text(path)):
-                if "://" not in target and not (tree.root / path.parent / target).exists():
-                    found.append(f"{path}: links to {target}, which is not there")
+        if path.suffix != ".md":
+            continue
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)[^)]*\)", tree.text(path)):
+            if "://" in target:
+                continue
+            page = tree.root / path.parent / target if target else tree.root / path
+            if not page.exists():
+                found.append(f"{path}: links to {target}, which is not there")
+            elif anchor and page.suffix == ".md" and anchor not in anchors(page.read_text(encoding="utf-8")):
+                found.append(f"{path}: links to {target}#{anchor}, a heading that is not there")
     return found
 
 

@@ -58,6 +58,7 @@ BAD = (
     (layers.library_openers, "backend/host/route_event.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
     (layers.library_openers, "plugin/blas/calls.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
     (layers.dead_links, "docs/user/tuning.md", "[gone](gone.md#there)\n", "links to gone.md"),
+    (layers.dead_links, "docs/user/tuning.md", "# Here it is\n[here](#here-it-is) [gone](tuning.md#gone)\n", "links to tuning.md#gone, a heading"),
     (layers.route_names_elsewhere, "backend/planner/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
     (layers.route_names_elsewhere, "backend/host/route_dense.c", "const lac_route_t lac_route_dense = {0};\n"
      "const void *p = &lac_route_event;\n", "route_dense.c: names lac_route_event"),
