@@ -7,7 +7,7 @@ import ctypes
 import os
 import pathlib
 import sys
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 
 HOST, DEVICE = 0, 1
 NO_TRANS, TRANS = 0, 1
@@ -16,7 +16,7 @@ I32, I64 = 0, 1
 OK = 0
 FORMATS = {"density": 0x01, "bitmask": 0x02, "csr": 0x04, "csc": 0x08, "active": 0x10}
 ACTIVATIONS = {None: 0, "relu": 1, "threshold": 2, "magnitude": 3}
-CANDIDATES_MAX = 24
+CANDIDATES_MAX, LIF_INPUTS_MAX = 24, 8
 STREAM_NEW = c_void_p(-1).value
 
 
@@ -103,8 +103,22 @@ class FormatView(ctypes.Structure):
     _fields_ = [("count", c_int64), ("ptr", c_void_p), ("idx", c_void_p), ("val", c_void_p), ("bits", c_void_p)]
 
 
+class LifInput(ctypes.Structure):
+    """lac_lif_input_t"""
+    _fields_ = [("events", Obj), ("w", Obj), ("weight", c_float), ("decay", c_float), ("conductance", c_int), ("reversal", c_float), ("g", c_void_p),
+                ("received", c_void_p)]
+
+
+class Lif(ctypes.Structure):
+    """lac_lif_t"""
+    _fields_ = [("size", c_size_t), ("m", c_int64), ("n", c_int64), ("dt", c_float), ("tau", c_float), ("v_rest", c_float), ("v_threshold", c_float),
+                ("v_reset", c_float), ("refractory", c_int32), ("current", c_void_p), ("v", c_void_p), ("wait", c_void_p), ("spikes", c_void_p),
+                ("bits", c_void_p), ("list", c_void_p), ("count", c_void_p), ("inputs", c_int), ("input", POINTER(LifInput)),
+                ("spikes_twin", c_void_p), ("bits_twin", c_void_p)]
+
+
 STRUCTS = {"lac_obj_t": Obj, "lac_candidate_t": CandidateStruct, "lac_decision_t": DecisionStruct, "lac_call_opts_t": CallOpts,
-           "lac_epilogue_t": Epilogue, "lac_slice_opts_t": SliceOpts, "lac_format_view_t": FormatView}
+           "lac_epilogue_t": Epilogue, "lac_slice_opts_t": SliceOpts, "lac_format_view_t": FormatView, "lac_lif_input_t": LifInput, "lac_lif_t": Lif}
 
 InfoFn = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
 _scalar, _obj = c_void_p, POINTER(Obj)
@@ -152,6 +166,9 @@ FUNCTIONS = {
     "lac_meta_view": (Status, c_void_p, c_uint, POINTER(FormatView)),
     "lac_meta_attach_csr": (Status, c_void_p, c_int, c_void_p, c_void_p, c_void_p),
     "lac_meta_attach_csc": (Status, c_void_p, c_int, c_void_p, c_void_p, c_void_p),
+    "lac_meta_attach_ell": (Status, c_void_p, c_int, c_int64, c_void_p, c_void_p),
+    "lac_meta_attach_event_bits": (Status, c_void_p, c_int64, c_void_p, c_int64),
+    "lac_meta_attach_event_lists": (Status, c_void_p, c_int64, c_void_p, c_void_p, c_int64),
     "lac_meta_attach_active": (Status, c_void_p, c_int64, c_void_p, c_void_p),
     "lac_meta_attach_bitmask": (Status, c_void_p, c_void_p, c_void_p),
     "lac_meta_freeze": (Status, c_void_p),
@@ -167,6 +184,7 @@ FUNCTIONS = {
     "lac_slice_rows_count": (Status, c_void_p, _obj, c_int, c_int64, c_void_p, c_int, c_void_p, POINTER(SliceOpts)),
     "lac_slice_rows_csr": (Status, c_void_p, _obj, c_int, c_int64, c_void_p, c_int, c_void_p, c_void_p, c_void_p, POINTER(SliceOpts)),
     "lac_sddmm": (Status, c_void_p, _scalar, _obj, _obj, _scalar, _obj, c_void_p),
+    "lac_lif_step": (Status, c_void_p, POINTER(Lif)),
     "lac_device_alloc": (Status, c_void_p, c_size_t, POINTER(c_void_p)),
     "lac_device_free": (Status, c_void_p, c_void_p),
     "lac_device_upload": (Status, c_void_p, c_void_p, c_void_p, c_size_t),

@@ -85,15 +85,22 @@ class Operand:
         return cls._compressed("csc", shape, indptr, indices, data, dtype, context)
 
     @classmethod
+    def from_ell(cls, shape, indices, data=None, *, dtype=np.float32, context=None):
+        """A sparse-only operand with as many entries in each row: a fixed fan-out. indices: [rows, entries] int32 or int64, the columns of each row's
+        entries, ascending; data: their values, of the same shape; None: every entry is 1, of this dtype. No copy is made."""
+        return cls._compressed("ell", shape, None, indices, data, dtype, context)
+
+    @classmethod
     def _compressed(cls, kind, shape, indptr, indices, data, dtype, context):
         if len(shape) != 2:
             raise ValueError(f"shape: has {len(shape)} extents; expected 2")
-        operand, context = cls.__new__(cls), context_for(context, indptr)
+        operand, context = cls.__new__(cls), context_for(context, indptr, indices)
         if data is not None:
             data = _arrays.view("data", data, context.stream)
         operand._start(context, shape, None, _values_type("dtype" if data is None else "data", dtype if data is None else data.dtype))
-        operand._attach(kind, indptr, indices, data)
-        return operand
+        if kind == "ell":
+            return operand.attach_ell(indices, data)
+        return operand._attach(kind, indptr, indices, data)
 
     # What it is ------------------------------------------------------------------------------------------
 
@@ -170,6 +177,48 @@ class Operand:
         """The same with compressed columns."""
         return self._attach("csc", indptr, indices, data)
 
+    def attach_ell(self, indices, data=None):
+        """The same with as many entries in each row: indices, and data, are [rows, entries]."""
+        idx, majors = read("indices", indices, self._context), self._stored[0]
+        if idx.ndim != 2 or idx.shape[0] != majors or not idx.is_contiguous():
+            raise ValueError(f"indices: expected a contiguous array of shape ({majors}, entries of each row)")
+        val = None if data is None else read("data", data, self._context)
+        if val is not None and (val.shape != idx.shape or val.dtype != self._floats or not val.is_contiguous()):
+            raise ValueError(f"data: expected a contiguous {self._floats} array of shape {idx.shape}")
+        with self._context.lock:
+            library.lac_meta_attach_ell(self._meta.pointer, _arrays.index_type("indices", idx.dtype), idx.shape[1], idx.pointer,
+                                        val.pointer if val else None)
+        self._meta.attached["ell"] = (idx, val)
+        return self
+
+    def attach_event_bits(self, bits, first=0):
+        """The events of this bool operand once more as bits, such as a LIFStep writes: bit (first + j) % 64 of word (first + j) // 64 of a row is
+        column j. bits: [rows, words] uint64, or [words] of one row; read when a product runs, so that they may change between calls, as the array does."""
+        words = self._events("bits", bits, np.uint64)
+        with self._context.lock:
+            library.lac_meta_attach_event_bits(self._meta.pointer, words.shape[-1], words.pointer, first)
+        self._meta.attached["event_bits"] = (words,)
+        return self
+
+    def attach_event_lists(self, indices, counts, first=0):
+        """The same as lists: the first counts[i] of row i of indices, less `first`, are the columns of its events, ascending. indices: [rows, length]
+        int32, or [length] of one row; counts: [rows] int32."""
+        idx, count = self._events("indices", indices, np.int32), self._events("counts", counts, np.int32, (self._stored[0],))
+        with self._context.lock:
+            library.lac_meta_attach_event_lists(self._meta.pointer, idx.shape[-1], idx.pointer, count.pointer, first)
+        self._meta.attached["event_lists"] = (idx, count)
+        return self
+
+    def _events(self, name, x, dtype, shape=None):
+        """An array of these extents; without them a row for each of the operand's."""
+        if self._array is None or self._element != U8:
+            raise TypeError(f"{name}: need an operand of bool events, in an array")
+        array, rows = read(name, x, self._context), self._stored[0]
+        fits = array.shape == shape if shape else array.shape[:-1] == ((rows,) if array.ndim == 2 else ()) and (array.ndim == 2 or (array.ndim == 1 and rows == 1))
+        if not fits or array.dtype != dtype or not array.is_contiguous():
+            raise ValueError(f"{name}: expected a contiguous {np.dtype(dtype)} array of {f'shape {shape}' if shape else f'{rows} rows'}")
+        return array
+
     def attach_active(self, indices, values):
         """The ascending int32 columns where any row is nonzero; values[j] is the column indices[j], whole."""
         indices = place("indices", _arrays.vector("indices", indices, self._context.stream, np.int32), self._context)
@@ -231,6 +280,7 @@ class Operand:
         with context.lock:
             attach(self._meta.pointer, _arrays.index_type("indptr", ptr.dtype), ptr.pointer, idx.pointer, val.pointer if val else None)
         self._meta.attached[kind] = (ptr, idx, val)
+        return self
 
     # What leaves it --------------------------------------------------------------------------------------
 
