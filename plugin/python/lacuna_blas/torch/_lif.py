@@ -14,6 +14,7 @@ import torch
 from .._library import LIF_INPUTS_MAX, Lif, LifInput, library
 from .._lif import LIFInput
 from ._common import _calls, _complete, _fits, _forward_mode, _obj, _op, context_of
+from ._operators import eager, gradient_mm
 from ._sparse import _sparse
 
 # The derivative of a spike by x = v - v_threshold; k: the slope. They are those of SuperSpike (Zenke and Ganguli 2018), snnTorch and SpikingJelly.
@@ -86,9 +87,10 @@ def _by_library(v, wait, g, events, weights, indptr, indices, current, neurons):
     current = None if current is None else current.contiguous()
     views = [_obj(x) for x in events]
     kept = [_sparse(indptr[q], indices[q], w, v.shape[1]) if indptr[q].numel() else _obj(w) for q, w in enumerate(weights)]
+    states, sums, step_of = g.data_ptr(), received.data_ptr(), 4 * v.numel()
     structs = (LifInput * max(len(events), 1))(*(
         LifInput(events=views[q], w=w if indptr[q].numel() == 0 else w.obj(), weight=neurons.weight[q], decay=neurons.decay[q],
-                 conductance=neurons.conductance[q], reversal=neurons.reversal[q], g=g[q].data_ptr(), received=received[q].data_ptr())
+                 conductance=neurons.conductance[q], reversal=neurons.reversal[q], g=states + q * step_of, received=sums + q * step_of)
         for q, w in enumerate(kept)))
     step = Lif(size=ctypes.sizeof(Lif), m=v.shape[0], n=v.shape[1], dt=neurons.dt, tau=neurons.tau, v_rest=neurons.v_rest,
                v_threshold=neurons.v_threshold, v_reset=neurons.v_reset, refractory=neurons.refractory,
@@ -99,24 +101,20 @@ def _by_library(v, wait, g, events, weights, indptr, indices, current, neurons):
     return v, wait, g, spikes if neurons.binary else spikes.to(v.dtype)
 
 
-
 def _moved(v, g, current, neurons):
-    """(G, u, a, v before threshold and reset) of neurons that do not wait, of g after its decay: differentiable."""
-    total, drive = torch.ones_like(v), torch.full_like(v, neurons.v_rest)
+    """(G, u, a, v before threshold and reset) of neurons that do not wait, of g after its decay: differentiable. Without conductances G and a are numbers."""
+    rate, drive = neurons.dt / neurons.tau, neurons.v_rest
     if current is not None:
         drive = drive + current
+    total = 1.0
     for q, conductance in enumerate(neurons.conductance):
         if conductance:
             total, drive = total + g[q], drive + g[q] * neurons.reversal[q]
         else:
             drive = drive + g[q]
-    steady, factor = drive / total, torch.exp(-neurons.dt / neurons.tau * total)
+    steady = drive / total if any(neurons.conductance) else drive
+    factor = torch.exp(-rate * total) if any(neurons.conductance) else math.exp(-rate)
     return total, steady, factor, steady + factor * (v - steady)
-
-
-def _free(v, wait, neurons):
-    """Which neurons do not wait."""
-    return wait <= 0 if neurons.refractory else torch.ones_like(v, dtype=torch.bool)
 
 
 def _by_torch(v, wait, g, events, weights, indptr, indices, current, neurons):
@@ -125,7 +123,7 @@ def _by_torch(v, wait, g, events, weights, indptr, indices, current, neurons):
                 for q, (x, w) in enumerate(zip(events, weights))]
     g = torch.stack([neurons.weight[q] * x + neurons.decay[q] * g[q] for q, x in enumerate(received)]) if received else g.clone()
     g = torch.where(g.abs() < _TINY, torch.zeros_like(g), g)
-    moved, free = _moved(v, g, current, neurons)[-1], _free(v, wait, neurons)
+    moved, free = _moved(v, g, current, neurons)[-1], wait <= 0 if neurons.refractory else torch.ones_like(v, dtype=torch.bool)
     spikes = free & (moved > neurons.v_threshold)
     after = torch.where(spikes, torch.full_like(v, neurons.v_reset), torch.where(free, moved, v))
     if wait is None:
@@ -135,13 +133,15 @@ def _by_torch(v, wait, g, events, weights, indptr, indices, current, neurons):
     return after, wait, g, spikes if neurons.binary else spikes.to(v.dtype)
 
 
-@torch.library.impl("lacuna::lif_step", "CompositeExplicitAutograd")
 def _lif_step(v, wait, g, events, weights, indptr, indices, current, *neurons):
     neurons = _Neurons(*neurons)
     _check(v, wait, g, events, weights, indptr, indices, current, neurons)
     served = _fits(v, g, *weights, *(() if current is None else (current,)), events=tuple(events)) and (wait is None or wait.device == v.device)
     _calls["lif_step", "lacuna" if served else "torch"] += 1
     return (_by_library if served else _by_torch)(v, wait, g, events, weights, indptr, indices, current, neurons)
+
+
+torch.library.impl("lacuna::lif_step", "CompositeExplicitAutograd", _lif_step)
 
 
 @torch.library.register_fake("lacuna::lif_step")
@@ -154,47 +154,117 @@ def _lif_step_fake(v, wait, g, events, weights, indptr, indices, current, *neuro
 
 # Gradients: a spike's derivative is the surrogate's, and the reset has none ---------------------------------
 
+class _Saved(typing.NamedTuple):
+    """What gradients are computed from: state before the step, g and spikes after it, and what a step reads."""
+    v: torch.Tensor
+    wait: "torch.Tensor | None"
+    current: "torch.Tensor | None"
+    g: torch.Tensor
+    spikes: torch.Tensor
+    events: list
+    weights: list
+    indptr: list
+    indices: list
+
+    def flat(self):
+        """The tensors alone, for save_for_backward."""
+        return [x for x in (*self[:5], *self.events, *self.weights, *self.indptr, *self.indices) if x is not None]
+
+    @classmethod
+    def of(cls, tensors, has_wait, has_current):
+        tensors = list(tensors)
+        first = [tensors.pop(0), tensors.pop(0) if has_wait else None, tensors.pop(0) if has_current else None, tensors.pop(0), tensors.pop(0)]
+        kinds = len(tensors) // 4
+        return cls(*first, *(tensors[i * kinds:(i + 1) * kinds] for i in range(4)))
+
+
+def _gradients(saved, neurons, to_v, to_g, to_spikes, need_g, need_events, need_weights, need_current):
+    """The gradients to (v, g, events, weights, current) of those to v, g and spikes after the step, any of which may be None: differentiable."""
+    v, wait, current, g, spikes = saved[:5]
+    kinds = range(len(saved.events))
+    total, steady, factor, moved = _moved(v, g, current, neurons)
+    free = wait <= 0 if neurons.refractory else None
+    to_moved = before = None
+    if to_v is not None:
+        stays = spikes.detach() == 0
+        to_moved = torch.where(stays if free is None else stays & free, to_v, 0)
+        before = None if free is None else torch.where(free, 0, to_v)
+    if to_spikes is not None and not neurons.binary:
+        risen = to_spikes * SURROGATES[neurons.surrogate](moved - neurons.v_threshold, neurons.slope)
+        risen = risen if free is None else torch.where(free, risen, 0)
+        to_moved = risen if to_moved is None else to_moved + risen
+    if to_moved is None:
+        to_moved = torch.zeros_like(v)
+    to_steady = to_moved * (1 - factor)
+    conducts = any(neurons.conductance)
+    to_drive = to_steady / total if conducts else to_steady
+    to_total = -neurons.dt / neurons.tau * factor * (v - steady) * to_moved - to_drive * steady if conducts else None
+    before = to_moved * factor if before is None else before + to_moved * factor
+    each = [to_total + to_drive * neurons.reversal[q] if neurons.conductance[q] else to_drive for q in kinds]
+    if to_g is not None:
+        each = [x + to_g[q] for q, x in enumerate(each)]
+    to_received = [x if neurons.weight[q] == 1 else neurons.weight[q] * x for q, x in enumerate(each)]
+    return (before, None if not need_g else torch.stack([neurons.decay[q] * x for q, x in enumerate(each)]) if each else torch.zeros_like(g),
+            [_to_events(to_received[q], saved, q) if need_events[q] else None for q in kinds],
+            [_to_weight(to_received[q], saved, q) if need_weights[q] else None for q in kinds],
+            to_drive.sum(0) if need_current else None)
+
+
+def _to_events(grad, saved, q):
+    w, indptr = saved.weights[q], saved.indptr[q]
+    return _op.spmm(indptr, saved.indices[q], w, grad.shape[1], grad.t(), False).t() if indptr.numel() else gradient_mm(grad, w.t())
+
+
+def _to_weight(grad, saved, q):
+    events, indptr = saved.events[q], saved.indptr[q]
+    if indptr.numel():
+        return _op.sddmm(indptr, saved.indices[q], events.to(grad.dtype).t(), grad)
+    return gradient_mm(events.t(), grad)
+
+
 def _setup(ctx, inputs, output):
     v, wait, _, events, weights, indptr, indices, current, *neurons = inputs
-    ctx.neurons, ctx.kinds, ctx.has = _Neurons(*neurons), len(events), (wait is not None, current is not None)
-    _, _, g, spikes = output
-    ctx.save_for_backward(v, g, spikes, *events, *weights, *indptr, *indices, *(() if wait is None else (wait,)),
-                          *(() if current is None else (current,)))
+    ctx.neurons, ctx.has = _Neurons(*neurons), (wait is not None, current is not None)
+    ctx.save_for_backward(*_Saved(v, wait, current, output[2], output[3], events, weights, indptr, indices).flat())
 
 
 def _backward(ctx, to_v, _, to_g, to_spikes):
-    neurons, kinds = ctx.neurons, ctx.kinds
-    v, g, spikes, *rest = ctx.saved_tensors
-    events, weights, indptr, indices = (rest[i * kinds:(i + 1) * kinds] for i in range(4))
-    rest = rest[4 * kinds:]
-    wait, current = rest.pop(0) if ctx.has[0] else None, rest.pop(0) if ctx.has[1] else None
-    total, steady, factor, moved = _moved(v, g, current, neurons)
-    free, zero = _free(v, wait, neurons), torch.zeros_like(v)
-    to_v = zero if to_v is None else to_v
-    to_moved = torch.where(free & (spikes.detach() == 0), to_v, zero)
-    if to_spikes is not None and not neurons.binary:
-        to_moved = to_moved + torch.where(free, to_spikes * SURROGATES[neurons.surrogate](moved - neurons.v_threshold, neurons.slope), zero)
-    rate, away = neurons.dt / neurons.tau, v - steady
-    to_drive = to_moved * (1 - factor) / total
-    to_total = -rate * factor * away * to_moved - to_drive * steady
-    before = to_moved * factor + torch.where(free, zero, to_v)  # to v
-    each = [(0 if to_g is None else to_g[q]) + (to_total + to_drive * neurons.reversal[q] if conductance else to_drive)
-            for q, conductance in enumerate(neurons.conductance)]
-    to_received = [neurons.weight[q] * x for q, x in enumerate(each)]
-    need = ctx.needs_input_grad
-    to_events = [_to_events(to_received[q], weights[q], indptr[q], indices[q]) if need[3][q] else None for q in range(kinds)]
-    to_weights = [_to_weight(to_received[q], events[q], indptr[q], indices[q]) if need[4][q] else None for q in range(kinds)]
-    to_g = None if not need[2] else torch.stack([neurons.decay[q] * x for q, x in enumerate(each)]) if kinds else torch.zeros_like(g)
-    return (before, None, to_g, to_events, to_weights, [None] * kinds, [None] * kinds, to_drive.sum(0) if need[7] else None, *[None] * len(neurons))
+    saved, need = _Saved.of(ctx.saved_tensors, *ctx.has), ctx.needs_input_grad
+    before, before_g, to_events, to_weights, to_current = _gradients(saved, ctx.neurons, to_v, to_g, to_spikes, need[2], need[3], need[4], need[7])
+    nothing = [None] * len(saved.events)
+    return before, None, before_g, to_events, to_weights, nothing, nothing, to_current, *[None] * len(ctx.neurons)
 
 
-def _to_events(grad, w, indptr, indices):
-    return _op.spmm(indptr, indices, w, grad.shape[1], grad.t(), False).t() if indptr.numel() else _op.mm(grad, w.t())
+class _Step(torch.autograd.Function):
+    """The same in eager mode, without the dispatcher, which takes longer than the rest of a small step."""
+
+    @staticmethod
+    def forward(ctx, neurons, v, wait, g, current, *lists):
+        kinds = len(lists) // 4
+        lists = [list(lists[i * kinds:(i + 1) * kinds]) for i in range(4)]
+        after, waits, after_g, spikes = outputs = _lif_step(v, wait, g, *lists, current, *neurons)
+        ctx.neurons, ctx.has, ctx.kinds = neurons, (wait is not None, current is not None), kinds
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(waits, *((spikes,) if neurons.binary else ()))
+        ctx.save_for_backward(*_Saved(v, wait, current, after_g, spikes, *lists).flat())
+        return outputs
+
+    @staticmethod
+    def backward(ctx, to_v, _, to_g, to_spikes):
+        saved, need, kinds = _Saved.of(ctx.saved_tensors, *ctx.has), ctx.needs_input_grad, ctx.kinds
+        before, before_g, to_events, to_weights, to_current = _gradients(saved, ctx.neurons, to_v, to_g, to_spikes, need[3], need[5:5 + kinds],
+                                                                         need[5 + kinds:5 + 2 * kinds], need[4])
+        return None, before, None, before_g, to_current, *to_events, *to_weights, *[None] * (2 * kinds)
 
 
-def _to_weight(grad, events, indptr, indices):
-    events = events if events.dtype == torch.bool and not indptr.numel() else events.to(grad.dtype)
-    return _op.sddmm(indptr, indices, events.t(), grad) if indptr.numel() else _op.mm(events.t(), grad)
+def _step(v, wait, g, events, weights, indptr, indices, current, neurons):
+    """lacuna::lif_step by the shortest way."""
+    tensors = (v, g, *events, *weights, *(() if current is None else (current,)))
+    if not all(eager(x, x) for x in tensors):
+        return _op.lif_step(v, wait, g, events, weights, indptr, indices, current, *neurons)
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        return _Step.apply(neurons, v, wait, g, current, *events, *weights, *indptr, *indices)
+    return _lif_step(v, wait, g, events, weights, indptr, indices, current, *neurons)
 
 
 # vmap: copies of one network are rows of one call ----------------------------------------------------------
@@ -269,11 +339,10 @@ def lif_step(v, inputs=(), *, dt, tau, v_rest=0.0, v_threshold=1.0, v_reset=0.0,
     empty = v.new_empty(0, dtype=torch.int64)
     weights, indptr, indices = zip(*(_weight(x.w, empty) for x in inputs)) if inputs else ((), (), ())
     g = torch.stack([matrix(x.g) for x in inputs]) if inputs else matrix(v).new_empty((0, *matrix(v).shape))
-    numbers = ([float(getattr(x, name)) for x in inputs] for name in ("weight", "decay"))
-    after, waits, state, spikes = _op.lif_step(matrix(v), matrix(wait), g, [matrix(x.events) for x in inputs], list(weights), list(indptr),
-                                               list(indices), current, *numbers, [bool(x.conductance) for x in inputs],
-                                               [float(x.reversal) for x in inputs], dt, tau, v_rest, v_threshold, v_reset, refractory, binary,
-                                               surrogate, slope)
+    neurons = _Neurons([float(x.weight) for x in inputs], [float(x.decay) for x in inputs], [bool(x.conductance) for x in inputs],
+                       [float(x.reversal) for x in inputs], dt, tau, v_rest, v_threshold, v_reset, refractory, binary, surrogate, slope)
+    after, waits, state, spikes = _step(matrix(v), matrix(wait), g, [matrix(x.events) for x in inputs], list(weights), list(indptr), list(indices),
+                                        current, neurons)
     if flat:
         spikes, after, state, waits = spikes[0], after[0], state[:, 0], waits[0] if wait is not None else waits
     return LIFState(spikes, after, None if wait is None else waits, list(state))

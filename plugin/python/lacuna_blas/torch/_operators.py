@@ -347,14 +347,19 @@ def _bmm_backward(ctx, grad):
     return (_op.bmm(grad, b.mT) if need_a else None), (_op.bmm(a.mT, grad) if need_b else None)
 
 
+def gradient_mm(a, b):
+    """a @ b in a backward pass, by the shortest way: small ones of numbers are PyTorch's, and where no further gradients are wanted no operator is dispatched."""
+    small = a.numel() * b.shape[1] < (SMALL_ON_DEVICE if a.is_cuda else SMALL)
+    if small and torch.bool not in (a.dtype, b.dtype):
+        return torch.mm(a, b)
+    return (_op.mm if torch.is_grad_enabled() or not eager(a, b) else _mm)(a, b)
+
+
 def _linear_backward(ctx, grad):
     (input, weight), need = ctx.saved_tensors, ctx.needs_input_grad
     rows = grad.reshape(-1, weight.shape[0])
-    small = SMALL_ON_DEVICE if input.is_cuda else SMALL
-    mm = torch.mm if input.dtype != torch.bool and input.numel() * weight.shape[0] < small else _mm if not torch.is_grad_enabled() and eager(
-        grad, weight) else _op.mm
-    to_input = mm(rows, weight).reshape(input.shape) if need[0] else None
-    to_weight = mm(rows.t(), input.reshape(-1, input.shape[-1])) if need[1] else None
+    to_input = gradient_mm(rows, weight).reshape(input.shape) if need[0] else None
+    to_weight = gradient_mm(rows.t(), input.reshape(-1, input.shape[-1])) if need[1] else None
     return to_input, to_weight, (rows.sum(0) if need[2] else None), None
 
 
