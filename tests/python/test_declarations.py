@@ -90,7 +90,7 @@ def constants():
     values.update({f"LAC_META_{name.upper()}": bits for name, bits in _library.FORMATS.items()})
     values.update({f"LAC_ACT_{(name or 'none').upper()}": code for name, code in _library.ACTIVATIONS.items()})
     values.update({f"LAC_{name}": getattr(_library, name)
-                   for name in ("HOST", "DEVICE", "NO_TRANS", "TRANS", "F32", "U8", "F64", "I32", "I64", "OK", "CANDIDATES_MAX", "LIF_INPUTS_MAX")})
+                   for name in ("HOST", "DEVICE", "NO_TRANS", "TRANS", "F32", "U8", "F64", "F16", "BF16", "I32", "I64", "OK", "CANDIDATES_MAX", "LIF_INPUTS_MAX")})
     return values
 
 

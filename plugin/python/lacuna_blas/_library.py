@@ -11,7 +11,7 @@ from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64
 
 HOST, DEVICE = 0, 1
 NO_TRANS, TRANS = 0, 1
-F32, U8, F64 = 0, 1, 2
+F32, U8, F64, F16, BF16 = 0, 1, 2, 3, 4
 I32, I64 = 0, 1
 OK = 0
 FORMATS = {"density": 0x01, "bitmask": 0x02, "csr": 0x04, "csc": 0x08, "active": 0x10}

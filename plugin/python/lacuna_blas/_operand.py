@@ -26,8 +26,8 @@ def is_sparse_matrix(x):
     return isinstance(getattr(x, "format", None), str) and hasattr(x, "nnz") and hasattr(x, "tocsr")
 
 
-class _Metadata:
-    """lac_meta_t, and the arrays attached to it. An operand and its transpose share one."""
+class Metadata:
+    """lac_meta_t of a stored m x n matrix, and the arrays attached to it. An operand and its transpose share one."""
 
     def __init__(self, context, m, n):
         pointer = ctypes.c_void_p()
@@ -35,8 +35,19 @@ class _Metadata:
             library.lac_meta_create_for(context.pointer, ctypes.byref(pointer), m, n)
         self.pointer = pointer.value
         self.attached = {}
+        self._context = context  # lives as long
         self._free = weakref.finalize(self, library.lac_meta_free, self.pointer)
         self._free.atexit = False
+
+    def freeze(self):
+        """The contents stay as they are until touch()."""
+        library.lac_meta_freeze(self.pointer)
+        return self
+
+    def touch(self):
+        """The contents changed, or are about to."""
+        library.lac_meta_touch(self.pointer)
+        self.attached.clear()
 
 
 class Operand:
@@ -60,7 +71,7 @@ class Operand:
 
     def _start(self, context, shape, array, element):
         self._context, self._stored, self._array, self._element = context, tuple(int(extent) for extent in shape), array, element
-        self._meta, self._registered = _Metadata(context, *self._stored), None
+        self._meta, self._registered = Metadata(context, *self._stored), None
         if element == F64:
             library.lac_meta_set_type(self._meta.pointer, F64)
         self._lay(NO_TRANS)
@@ -160,13 +171,12 @@ class Operand:
 
     def freeze(self):
         """Promises that the contents stay as they are until touch(). Formats derived from them are made once and kept."""
-        library.lac_meta_freeze(self._meta.pointer)
+        self._meta.freeze()
         return self
 
     def touch(self):
         """The contents changed, or are about to: nothing that was known before is used again."""
-        library.lac_meta_touch(self._meta.pointer)
-        self._meta.attached.clear()
+        self._meta.touch()
         return self
 
     def attach_csr(self, indptr, indices, data=None):
