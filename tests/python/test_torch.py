@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The operators of PyTorch: values, gradients of both orders, fake tensors, vmap, compilation, and what is handed over."""
 import sys
+import types
 import unittest
 import unittest.mock
 
@@ -232,6 +233,22 @@ class Operators(unittest.TestCase):
             self.assertEqual((got.dtype, lac.calls()["mm", "torch"]), (dtype, before + 1))
             torch.testing.assert_close(got, a @ b)
         self.assertEqual(lac.mm(normal(29, 4, 6) != 0, normal(30, 6, 3).double()).dtype, torch.float64)
+
+    def test_which_products_are_small(self):
+        """By multiply-adds; none on a device that reads a large weight. Layers that are trained there are small for longer."""
+        mib = 1 << 20
+
+        def least(where, nbytes, **more):
+            return _operators.least_products(types.SimpleNamespace(is_cuda=where == "cuda", nbytes=nbytes, requires_grad=more.pop("trained", False)), **more)
+
+        with unittest.mock.patch.multiple(_operators, SMALL=1 << 22, SMALL_ON_DEVICE=1 << 28, TRAINED_ON_DEVICE=1 << 32):
+            plain, input = torch.empty(0), torch.empty(0, requires_grad=True)
+            for nbytes in (4, 64 * mib - 1, 64 * mib, 1 << 34):
+                self.assertEqual([least("cpu", nbytes), least("cpu", nbytes, layer_input=input)], 2 * [1 << 22])
+                self.assertEqual(least("cuda", nbytes), 0 if nbytes >= 64 * mib else 1 << 28)
+                self.assertEqual([least("cuda", nbytes, layer_input=input), least("cuda", nbytes, layer_input=plain, trained=True)], 2 * [1 << 32])
+                with torch.no_grad():
+                    self.assertEqual(least("cuda", nbytes, layer_input=input, trained=True), least("cuda", nbytes))
 
     def test_dense_products_are_pytorchs_on_the_cpu(self):
         if DEVICE != "cpu":

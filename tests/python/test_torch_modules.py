@@ -272,6 +272,26 @@ class Models(unittest.TestCase):
                 self.assertGreater(sum(lac.calls().values()), before)
         self.assertEqual(model[0].__dict__["_lacuna_packed"].least[2], 0)
 
+    def test_a_large_weight_of_a_device_is_no_small_product(self):
+        """Where nothing is trained."""
+        if DEVICE.type == "cpu":
+            self.skipTest("there products are small by their multiply-adds alone")
+        module, x = layer(64, 32), torch.randn(1, 64, device=DEVICE)
+        lac.optimize(module)
+        for limit, large in ((64 * 32 * 4 + 1, False), (64 * 32 * 4, True)):
+            lac.refresh(module)
+            module.__dict__["_lacuna_packed"].least = [0, 0, 0, 0]
+            with unittest.mock.patch.multiple(_operators, SMALL_ON_DEVICE=1 << 40, TRAINED_ON_DEVICE=1 << 41, LARGE_WEIGHT=limit):
+                for _ in range(3):
+                    with torch.no_grad():
+                        before = lac.calls().get(("linear", "lacuna"), 0)
+                        module(x), lac.linear(x, module.weight, module.bias)
+                        self.assertEqual(lac.calls().get(("linear", "lacuna"), 0) - before, 2 * large)
+                    module(x).sum().backward()
+                    self.assertEqual(lac.calls().get(("linear", "lacuna"), 0) - before, 2 * large)
+                    lac.linear(x, module.weight).sum().backward()
+                    self.assertEqual(lac.calls().get(("linear", "lacuna"), 0) - before, 3 * large)
+
     def test_the_faster_one_serves(self):
         """By times that are given, not taken."""
         x, pack = torch.zeros(4, 4), _modules.Packed()

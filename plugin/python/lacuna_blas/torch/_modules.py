@@ -20,7 +20,7 @@ from . import _operators
 from .._context import Context
 from .._operand import Operand
 from .._product import explain
-from ._operators import _floats, packs
+from ._operators import _floats, least_products, packs
 
 _TYPES = (torch.float32, torch.bool)
 _SAMPLES = 16
@@ -162,9 +162,7 @@ class LacunaLinear(torch.nn.Linear):
         parameters = self._parameters
         weight = parameters.get("weight")
         weight, bias = (self.weight, self.bias) if weight is None else (weight, parameters["bias"])
-        place, least = ("cuda", _operators.SMALL_ON_DEVICE) if weight.is_cuda else ("cpu", _operators.SMALL)
-        if weight.is_cuda and torch.is_grad_enabled() and (weight.requires_grad or input.requires_grad):
-            least = max(least, _operators.TRAINED_ON_DEVICE)
+        place, least = "cuda" if weight.is_cuda else "cpu", least_products(weight, input)
         large = input.numel() * weight.shape[0] >= least
         served = packed is not None and weight.dtype is torch.float32 and input.dtype in _TYPES and large
         if packed is not None and not large and not compiling and (weight.requires_grad or not torch.is_grad_enabled()):
@@ -253,8 +251,7 @@ def _predict(layer, module, input):
     x.scan("density")
     weight.freeze()
     decision = explain(x, weight.T, out, context=context)
-    small = _operators.SMALL_ON_DEVICE if rows.is_cuda else _operators.SMALL
-    ours = decision.cost_us if rows.numel() * module.weight.shape[0] >= small else decision.dense_us
+    ours = decision.cost_us if rows.numel() * module.weight.shape[0] >= least_products(module.weight) else decision.dense_us
     layer.dense_us, layer.lacuna_us = decision.dense_us, min(ours, decision.dense_us)
     layer.route = f"{decision.route} {decision.side}".strip()
 

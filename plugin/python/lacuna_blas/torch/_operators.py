@@ -16,10 +16,21 @@ from ._common import (_ELEMENTS, _apart, _calls, _check_mm, _complete, _each, _f
 # Multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give. On an H200 (2026-11-23) PyTorch's
 # own takes no longer than its launch below the second.
 SMALL, SMALL_ON_DEVICE = 1 << 22, 1 << 28
+# Bytes of a weight from which none is small on a device: more than its second cache holds (50 to 60 MB), so that PyTorch's product reads it from memory.
+LARGE_WEIGHT = 64 << 20
 # A trained layer on a device: a step cost 410 us more of the host's time, whatever its product gained there (H200, 128 x 2048 x 2048, 2026-11-23).
 TRAINED_ON_DEVICE = 1 << 32
 
 _plain_linear = torch.nn.functional.linear
+
+
+def least_products(weight, layer_input=None):
+    """Multiply-adds below which a product by this weight is left to PyTorch. layer_input: of a layer, which is trained where one of them has gradients."""
+    if not weight.is_cuda:
+        return SMALL
+    if layer_input is not None and _graded() and (weight.requires_grad or layer_input.requires_grad):
+        return max(SMALL_ON_DEVICE, TRAINED_ON_DEVICE)
+    return SMALL_ON_DEVICE if weight.nbytes < LARGE_WEIGHT else 0
 
 
 def _result_type(a, b):
@@ -349,8 +360,7 @@ def _bmm_backward(ctx, grad):
 
 def gradient_mm(a, b):
     """a @ b in a backward pass, by the shortest way: small ones of numbers are PyTorch's, and where no further gradients are wanted no operator is dispatched."""
-    small = a.numel() * b.shape[1] < (SMALL_ON_DEVICE if a.is_cuda else SMALL)
-    if small and torch.bool not in (a.dtype, b.dtype):
+    if a.numel() * b.shape[1] < least_products(b) and torch.bool not in (a.dtype, b.dtype):
         return torch.mm(a, b)
     return (_op.mm if torch.is_grad_enabled() or not eager(a, b) else _mm)(a, b)
 
@@ -404,7 +414,7 @@ def bmm(a, b):
 
 def linear(input, weight, bias=None):
     """input @ weight.T + bias, as torch.nn.functional.linear; a bool input is events."""
-    if input.numel() * weight.size(0) < (SMALL_ON_DEVICE if input.is_cuda else SMALL) and input.dtype is not torch.bool:
+    if input.numel() * weight.size(0) < least_products(weight) and input.dtype is not torch.bool:
         _calls["linear", "torch"] += 1
         return _plain_linear(input, weight, bias)
     if _compiled and eager(input, weight) and not (_graded() and (input.requires_grad or weight.requires_grad or (
