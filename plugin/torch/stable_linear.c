@@ -42,7 +42,10 @@ static struct {
     int32_t (*empty)(int64_t dim, const int64_t *sizes, const int64_t *strides, int32_t dtype,
                      int32_t device_type, int32_t device_index, tensor_t **made);
     int32_t (*release)(tensor_t *tensor);
+    int32_t (*copy)(tensor_t *to, tensor_t *from, int32_t non_blocking); /* which is repeated to fit */
     int32_t (*dtype_f32)(void);
+    int32_t (*dtype_f16)(void);
+    int32_t (*dtype_bf16)(void);
     int32_t (*dtype_bool)(void);
     int32_t (*device_cpu)(void);
     int32_t (*device_cuda)(void);
@@ -64,31 +67,53 @@ static const struct {
                {"aoti_torch_is_contiguous", 6},
                {"aoti_torch_empty_strided", 7},
                {"aoti_torch_delete_tensor_object", 8},
-               {"aoti_torch_dtype_float32", 9},
-               {"aoti_torch_dtype_bool", 10},
-               {"aoti_torch_device_type_cpu", 11},
-               {"aoti_torch_device_type_cuda", 12},
-               {"aoti_torch_library_init_fragment", 13},
-               {"aoti_torch_library_init_impl", 14},
-               {"aoti_torch_library_def", 15},
-               {"aoti_torch_library_impl", 16}};
+               {"aoti_torch_copy_", 9},
+               {"aoti_torch_dtype_float32", 10},
+               {"aoti_torch_dtype_float16", 11},
+               {"aoti_torch_dtype_bfloat16", 12},
+               {"aoti_torch_dtype_bool", 13},
+               {"aoti_torch_device_type_cpu", 14},
+               {"aoti_torch_device_type_cuda", 15},
+               {"aoti_torch_library_init_fragment", 16},
+               {"aoti_torch_library_init_impl", 17},
+               {"aoti_torch_library_def", 18},
+               {"aoti_torch_library_impl", 19}};
 _Static_assert(sizeof torch == sizeof symbols / sizeof *symbols * sizeof(void *),
                "a symbol for each function, in their order");
+
+enum { NO_ELEMENT = -1 };
 
 /* What the views of one tensor need. */
 typedef struct operand {
     void *data;
     int64_t dim, *sizes;
     int32_t dtype, type, index;
+    int element; /* a lac_dt_t, or NO_ELEMENT */
     bool contiguous;
 } operand_t;
 
+static int element_of(int32_t dtype)
+{
+    return dtype == torch.dtype_f32()    ? (int)LAC_F32
+           : dtype == torch.dtype_bool() ? (int)LAC_U8
+           : dtype == torch.dtype_f16()  ? (int)LAC_F16
+           : dtype == torch.dtype_bf16() ? (int)LAC_BF16
+                                         : NO_ELEMENT;
+}
+
+static bool is_half(int element)
+{
+    return element == LAC_F16 || element == LAC_BF16;
+}
+
 static bool read_operand(tensor_t *tensor, operand_t *x)
 {
-    return !(torch.data_ptr(tensor, &x->data) | torch.dim(tensor, &x->dim) | torch.sizes(tensor, &x->sizes) |
-             torch.dtype(tensor, &x->dtype) | torch.device_type(tensor, &x->type) |
-             torch.device_index(tensor, &x->index) | torch.contiguous(tensor, &x->contiguous)) &&
-           x->contiguous;
+    if (torch.data_ptr(tensor, &x->data) | torch.dim(tensor, &x->dim) | torch.sizes(tensor, &x->sizes) |
+        torch.dtype(tensor, &x->dtype) | torch.device_type(tensor, &x->type) |
+        torch.device_index(tensor, &x->index) | torch.contiguous(tensor, &x->contiguous))
+        return false;
+    x->element = element_of(x->dtype);
+    return x->contiguous;
 }
 
 static bool same_place(const operand_t *x, const operand_t *y)
@@ -99,14 +124,15 @@ static bool same_place(const operand_t *x, const operand_t *y)
 /* True where these are operands of a linear layer that the library can read as they lie. */
 static bool fits(const operand_t *input, const operand_t *weight, const operand_t *bias, bool has_bias)
 {
-    bool types = (input->dtype == torch.dtype_f32() || input->dtype == torch.dtype_bool()) &&
-                 weight->dtype == torch.dtype_f32();
+    bool number =
+        weight->element == LAC_F32 || (is_half(weight->element) && weight->type == torch.device_cuda());
+    bool types = number && (input->element == weight->element || input->element == LAC_U8);
     bool place = (input->type == torch.device_cpu() || input->type == torch.device_cuda()) &&
                  same_place(input, weight);
     bool shapes = input->dim >= 1 && input->dim <= DIMENSIONS && weight->dim == 2 &&
                   input->sizes[input->dim - 1] == weight->sizes[1];
     if (!types || !place || !shapes || !has_bias) return types && place && shapes;
-    return bias->dtype == torch.dtype_f32() && same_place(bias, weight) && bias->dim == 1 &&
+    return bias->element == weight->element && same_place(bias, weight) && bias->dim == 1 &&
            bias->sizes[0] == weight->sizes[0];
 }
 
@@ -119,21 +145,22 @@ static tensor_t *make_output(const operand_t *input, const operand_t *weight)
         strides[i] = step;
         step *= sizes[i] > 1 ? sizes[i] : 1;
     }
-    return torch.empty(input->dim, sizes, strides, torch.dtype_f32(), input->type, input->index, &made)
-               ? NULL
-               : made;
+    return torch.empty(input->dim, sizes, strides, weight->dtype, input->type, input->index, &made) ? NULL
+                                                                                                    : made;
 }
 
-static void multiply(const operand_t *input, const operand_t *weight, const void *bias, void *out,
+/* bias: of an epilogue; added: `out` holds one already, to which the product is added. */
+static void multiply(const operand_t *input, const operand_t *weight, const void *bias, bool added, void *out,
                      lacuna_torch_call_t *call)
 {
+    const float one = 1.0f;
     int64_t k = weight->sizes[1], n = weight->sizes[0], m = 1;
     for (int64_t i = 0; i + 1 < input->dim; i++) m *= input->sizes[i];
     lac_space_t space = input->type == torch.device_cpu() ? LAC_HOST : LAC_DEVICE;
-    lac_obj_t a = lac_obj_rowmajor(input->dtype == torch.dtype_f32() ? LAC_F32 : LAC_U8, m, k, input->data,
-                                   k > 1 ? k : 1),
-              b = lac_obj_rowmajor(LAC_F32, n, k, weight->data, k > 1 ? k : 1),
-              c = lac_obj_rowmajor(LAC_F32, m, n, out, n > 1 ? n : 1);
+    lac_dt_t number = (lac_dt_t)weight->element;
+    lac_obj_t a = lac_obj_rowmajor((lac_dt_t)input->element, m, k, input->data, k > 1 ? k : 1),
+              b = lac_obj_rowmajor(number, n, k, weight->data, k > 1 ? k : 1),
+              c = lac_obj_rowmajor(number, m, n, out, n > 1 ? n : 1);
     lac_decision_t decision;
     lac_call_opts_t options = {
         .size = sizeof options, .decision = &decision, .may_decline = call->may_decline};
@@ -143,7 +170,7 @@ static void multiply(const operand_t *input, const operand_t *weight, const void
     a.meta = call->scanned;
     b.meta = call->known;
     lac_status_t status = bias ? lac_gemm_epilogue(call->ctx, NULL, &a, &b, NULL, &c, &epilogue, &options)
-                               : lac_gemm_ex(call->ctx, NULL, &a, &b, NULL, &c, &options);
+                               : lac_gemm_ex(call->ctx, NULL, &a, &b, added ? &one : NULL, &c, &options);
     call->outcome = status ? -1 : options.declined ? 1 : 0;
     if (call->outcome) return;
     call->side = decision.side;
@@ -167,7 +194,9 @@ static void linear(stable_value_t *stack, uint64_t inputs, uint64_t outputs)
     bool has_bias = read && !(x[2].dim == 1 && x[2].sizes[0] == 0 && x[1].dim == 2 && x[1].sizes[0] != 0);
     if (read && fits(&x[0], &x[1], &x[2], has_bias) && (out = make_output(&x[0], &x[1]))) {
         void *data = NULL;
-        if (!torch.data_ptr(out, &data)) multiply(&x[0], &x[1], has_bias ? x[2].data : NULL, data, call);
+        bool added = has_bias && is_half(x[1].element); /* no epilogue takes halves */
+        if (!torch.data_ptr(out, &data) && !(added && torch.copy(out, tensors[2], 0)))
+            multiply(&x[0], &x[1], has_bias && !added ? x[2].data : NULL, added, data, call);
     }
     if (!out) { /* what is returned must be a tensor */
         const int64_t none = 0, one = 1;

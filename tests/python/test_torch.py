@@ -187,9 +187,15 @@ class Operators(unittest.TestCase):
         self.close(lac.linear(spikes, weight, bias), torch.nn.functional.linear(spikes.float(), weight, bias))
         self.close(lac.mm(spikes[0], weight.t()), spikes[0].float() @ weight.t())
         self.close(lac.mm(weight, spikes[0].t()), weight @ spikes[0].float().t())
+        self.close(lac.bmm(spikes, weight.t().expand(5, 30, 8)), spikes.float() @ weight.t())
+        self.close(lac.bmm(weight.expand(5, 8, 30), spikes.mT), weight @ spikes.float().mT)
+        self.close(torch.func.vmap(lac.mm)(spikes, weight.t().expand(5, 30, 8)), spikes.float() @ weight.t())
         weight.requires_grad_()
         lac.linear(spikes, weight).sum().backward()
         self.close(weight.grad, spikes.float().sum((0, 1)).expand(8, 30))
+        stack = weight.detach().t().repeat(5, 1, 1).requires_grad_()
+        lac.bmm(spikes, stack).sum().backward()
+        self.close(stack.grad, spikes.float().sum(1)[..., None].expand(5, 30, 8))
 
     def test_sparse_tensors(self):
         dense = normal(21, 12, 30, density=0.2)
@@ -226,13 +232,39 @@ class Operators(unittest.TestCase):
         self.close(*both())
 
     def test_other_types_are_handed_over_and_counted(self):
-        for dtype in (torch.float64, torch.bfloat16, torch.float16):
+        """On a device the half types are the library's (test_torch_halves.py)."""
+        for dtype in (torch.float64, torch.bfloat16, torch.float16)[:3 if DEVICE == "cpu" else 1]:
             a, b = normal(29, 4, 6).to(dtype), normal(30, 6, 3).to(dtype)
-            before = lac.calls().get(("mm", "torch"), 0)
-            got = lac.mm(a, b)
-            self.assertEqual((got.dtype, lac.calls()["mm", "torch"]), (dtype, before + 1))
-            torch.testing.assert_close(got, a @ b)
-        self.assertEqual(lac.mm(normal(29, 4, 6) != 0, normal(30, 6, 3).double()).dtype, torch.float64)
+            for left in (a, a > 0):
+                for name, call, bias in (("mm", lambda: lac.mm(left, b), None), ("bmm", lambda: lac.bmm(left[None], b[None])[0], None),
+                                         ("linear", lambda: lac.linear(left, b.t()), None), ("linear", lambda: lac.linear(left, b.t(), b[1]), b[1])):
+                    with self.subTest(operator=name, dtype=dtype, events=left is not a):
+                        before = lac.calls().get((name, "torch"), 0)
+                        got = call()
+                        self.assertEqual((got.dtype, lac.calls()[name, "torch"]), (dtype, before + 1))
+                        torch.testing.assert_close(got, torch.nn.functional.linear(left.to(dtype), b.t(), bias))
+
+    def test_products_with_compressed_rows_are_pytorchs_in_half_types(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            indptr, indices, values = csr(90, 6, 9)
+            values, b, rows = values.to(dtype), normal(91, 9, 4).to(dtype), torch.tensor([5, 0], device=DEVICE)
+            for name, call in (("spmm", lambda: OP.spmm(indptr, indices, values, 9, b, False)), ("sddmm", lambda: OP.sddmm(indptr, indices, b[:6], b.t())),
+                               ("slice_rows", lambda: OP.slice_rows(indptr, indices, values, 9, rows)),
+                               ("slice_rows_grad", lambda: OP.slice_rows_grad(indptr, indices, 9, rows, b.t()[:2]))):
+                before = lac.calls().get((name, "torch"), 0)
+                self.assertEqual((call().dtype, lac.calls()[name, "torch"]), (dtype, before + 1))
+
+    def test_types_of_fake_tensors(self):
+        """Those of PyTorch's products; bool has that of what stands beside it."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        with FakeTensorMode():
+            for device in ("cpu", "cuda"):
+                for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+                    a, b = torch.empty(4, 6, dtype=dtype, device=device), torch.empty(6, 3, dtype=dtype, device=device)
+                    for left in (a, a != 0):
+                        for got in (OP.mm(left, b), OP.bmm(left[None], b[None])[0], OP.linear(left, b.t(), b[0], 0), OP.mm(b.t(), left.t()).t()):
+                            self.assertEqual((got.dtype, got.shape, got.device.type), (dtype, (4, 3), device))
+                self.assertEqual(OP.mm(a != 0, b != 0).dtype, torch.float32)
 
     def test_which_products_are_small(self):
         """By multiply-adds; none on a device that reads a large weight. Layers that are trained there are small for longer."""

@@ -18,6 +18,7 @@ if not torch.cuda.is_available():
 import lacuna_blas
 from lacuna_blas import Context, Operand
 from lacuna_blas.torch import _operators
+from torch_case import HALVES, assert_rounded, linear_in_double, sum_in_float32
 
 CUDA = torch.device("cuda", torch.cuda.current_device())
 F = torch.nn.functional
@@ -27,6 +28,7 @@ OP = torch.ops.lacuna
 def setUpModule():
     _operators.SMALL = _operators.SMALL_ON_DEVICE = _operators.TRAINED_ON_DEVICE = 0  # products of this size would be left to PyTorch
     torch.backends.cuda.matmul.allow_tf32 = False
+    sum_in_float32()
 
 
 def normal(seed, *shape, density=1.0):
@@ -48,6 +50,10 @@ class Case(unittest.TestCase):
     def close(self, got, want, rtol=1e-5, atol=1e-4):
         torch.testing.assert_close(got, want, rtol=rtol, atol=atol)
 
+    def rounded(self, got, x, weight, bias=None):
+        """got is F.linear of these after one rounding."""
+        assert_rounded(got, weight.dtype, *linear_in_double(x, weight, bias))
+
 
 class Streams(Case):
     def test_the_current_stream_is_used(self):
@@ -64,6 +70,21 @@ class Streams(Case):
                 got = lac.linear(late, weight)
             torch.cuda.current_stream().wait_stream(stream)
             self.close(got, F.linear(2 * x, weight), atol=1e-3)
+
+    def test_the_current_stream_is_used_in_half_types(self):
+        """By the bias, too, which is written before the product."""
+        busy = normal(1, 3000, 3000)
+        for kind in HALVES:
+            weight, bias, x, stream = normal(1, 2000, 3000).to(kind), normal(3, 2000).to(kind), normal(2, 60, 3000, density=0.02).to(kind), torch.cuda.Stream()
+            lac.linear(x, weight, bias)
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                for _ in range(30):
+                    busy @ busy
+                late, more = x * 2, bias * 4
+                got = lac.linear(late, weight, more)
+            torch.cuda.current_stream().wait_stream(stream)
+            self.rounded(got, 2 * x, weight, 4 * bias)
 
     def test_threads(self):
         weight, wrong = normal(3, 500, 400), []
@@ -128,6 +149,31 @@ class Graphs(Case):
                 for got, each in zip(self.replayed(call, x, contents, stream), contents):
                     self.close(got.view(33, 1000), each @ weight.t(), atol=1e-3)
 
+    def test_half_types(self):
+        """A bias that changes between replays is read anew."""
+        for kind in HALVES:
+            weight, bias, stream = normal(80, 1000, 2000).to(kind), normal(81, 1000).to(kind), torch.cuda.Stream()
+            contents = [normal(82 + i, 33, 2000, density=density).to(kind) for i, density in enumerate((0.01, 1.0, 0.2, 0.0))]
+            for given in (contents, [each != 0 for each in contents]):
+                before = served("linear")
+                for got, each in zip(self.replayed(lambda x: lac.linear(x, weight, bias), given[0].clone(), given, stream), given):
+                    self.rounded(got, each, weight, bias)
+                self.assertEqual(served("linear"), before + 4)
+            rows = weight.t().contiguous()
+            for got, each in zip(self.replayed(lambda x: lac.mm(x, rows), contents[0].clone(), contents, stream), contents):
+                self.rounded(got, each, weight)
+            stack = rows.expand(3, -1, -1).contiguous()
+            for got, each in zip(self.replayed(lambda x: lac.bmm(x.view(3, 11, -1), stack), contents[0].clone(), contents, stream), contents):
+                self.rounded(got.view(33, 1000), each, weight)
+            graph, x = torch.cuda.CUDAGraph(), contents[0]
+            with torch.cuda.graph(graph, stream=stream):
+                out = lac.linear(x, weight, bias)
+            for _ in range(2):
+                bias.mul_(-2)
+                graph.replay()
+                torch.cuda.synchronize()
+                self.rounded(out, x, weight, bias)
+
     def test_sparse_operands(self):
         a = normal(20, 300, 400, density=0.05).to_sparse_csr()
         rows, b, stream = torch.tensor([3, 299, 3], device=CUDA), normal(21, 400, 17), torch.cuda.Stream()
@@ -148,6 +194,28 @@ class Graphs(Case):
             out = lac.linear(x, weight)
         graph.replay()
         self.close(out, F.linear(x, weight), atol=1e-3)
+
+    def test_a_weight_of_half_type_that_changes_between_replays(self):
+        for kind in HALVES:
+            model, x, stream = layer(2000, 1000).to(kind), normal(26, 20, 2000, density=0.01).to(kind), torch.cuda.Stream()
+            lac.optimize(model)
+            with torch.no_grad():
+                with torch.cuda.stream(stream):
+                    for _ in range(5):
+                        model(x)
+                self.assertGreater(lac.status(model)[0][2], 0)
+                torch.cuda.synchronize()
+                graph, before, model.__dict__["_lacuna_packed"].pause = torch.cuda.CUDAGraph(), served("linear"), 0
+                with torch.cuda.graph(graph, stream=stream):
+                    out = model(x)
+                self.assertEqual(served("linear"), before + 1)
+                for i in range(3):
+                    model.weight.mul_(-1.5)
+                    x.copy_(normal(27 + i, 20, 2000, density=0.01))
+                    graph.replay()
+                    torch.cuda.synchronize()
+                    self.rounded(out, x, model.weight, model.bias)
+                self.rounded(model(x), x, model.weight, model.bias)
 
     def test_a_weight_that_changes_between_replays(self):
         model, x, stream = layer(2000, 1000), normal(26, 20, 2000, density=0.01), torch.cuda.Stream()

@@ -205,10 +205,15 @@ class Models(unittest.TestCase):
         model["b"].forward = lambda input: input
         report = lac.optimize(model)
         self.assertEqual((list(report), [name for name, _ in report.skipped]), ([], ["a", "b"]))
-        half = layer().double()
-        lac.optimize(half)
         x = sparse_input(6, 4, 400).double()
-        torch.testing.assert_close(half(x), F.linear(x, half.weight, half.bias))
+        for dtype in (torch.float64, torch.float16, torch.bfloat16)[:3 if DEVICE.type == "cpu" else 1]:  # of a device: test_torch_halves.py
+            other = layer().to(dtype)
+            lac.optimize(other)
+            before = lac.calls().get(("linear", "lacuna"), 0)
+            for given in (x.to(dtype), x != 0):
+                torch.testing.assert_close(other(given), F.linear(x.to(dtype), other.weight, other.bias))
+            self.assertEqual(lac.calls().get(("linear", "lacuna"), 0), before)
+            self.assertEqual([each.lacuna_us for each in lac.profile(torch.nn.Sequential(layer().to(dtype)), x.to(dtype))], [None])
         cast = layer()
         lac.optimize(cast)
         with torch.autocast(DEVICE.type, torch.bfloat16):

@@ -18,12 +18,15 @@ if not hasattr(torch.library, "register_autograd"):
 from torch.autograd import forward_ad
 
 from .._context import Context
-from .._library import DEVICE, F32, HOST, NO_TRANS, U8, Obj
+from .._library import BF16, DEVICE, F16, F32, HOST, NO_TRANS, U8, Obj
 
 _calls = collections.Counter()
 _linears = [0]  # calls of linear by the compiled operator: a Counter takes longer
 _streams = threading.local()
-_ELEMENTS = {torch.float32: F32, torch.bool: U8}
+_ELEMENTS = {torch.float32: F32, torch.float16: F16, torch.bfloat16: BF16, torch.bool: U8}
+HALVES = (torch.float16, torch.bfloat16)
+# By is_cuda: the numbers that the library multiplies there, and where it looks for them.
+NUMBERS, SPACES = {False: (torch.float32,), True: (torch.float32, *HALVES)}, {False: HOST, True: DEVICE}
 
 
 def calls():
@@ -55,37 +58,39 @@ def capturing(x):
     return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
-def _fits(*floats, events=()):
-    """True where the library has the types (events may be bool) and the device."""
-    device = (floats or events)[0].device
-    served = device.type == "cpu" or device.type == "cuda"
-    for x in floats:
-        served = served and x.dtype == torch.float32 and x.device == device and x.layout == torch.strided
+def _fits(kind, *numbers, events=()):
+    """True where the library multiplies numbers of this type, which all of them have (events may be bool), on their device."""
+    device = (numbers or events)[0].device
+    served = (device.type == "cpu" or device.type == "cuda") and kind in NUMBERS[device.type == "cuda"]
+    for x in numbers:
+        served = served and x.dtype is kind and x.device == device and x.layout == torch.strided
     for x in events:
-        served = served and x.dtype in _ELEMENTS and x.device == device and x.layout == torch.strided
+        served = served and (x.dtype is kind or x.dtype is torch.bool) and x.device == device and x.layout == torch.strided
     return served
 
 
-def _ours(operator, *floats):
-    """The same, and counts the call."""
-    served = _fits(*floats)
+def _ours(operator, *numbers):
+    """The same of an operator that the library has in float32 alone, and counts the call."""
+    served = _fits(torch.float32, *numbers)
     _calls[operator, "lacuna" if served else "torch"] += 1
     return served
 
 
 def _apart(x):
-    """x, or a copy of it where elements of its matrices share memory (expanded and unfolded tensors), which have no view."""
+    """x, or a copy of it where elements of its matrices share memory (expanded and unfolded tensors), which have no view. Halves are copied, too,
+    where neither their rows nor their columns are contiguous: the library does that for float32 alone."""
     (m, n), (rs, cs) = x.shape[-2:], x.stride()[-2:]
     short, long = ((m, rs), (n, cs)) if rs < cs else ((n, cs), (m, rs))
     meet = long[0] > 1 and (long[1] == 0 or (short[0] > 1 and (short[0] - 1) * short[1] >= long[1]))
-    return x.clone(memory_format=torch.contiguous_format) if meet or (short[0] > 1 and short[1] == 0) or x.is_neg() else x
+    loose = x.dtype in HALVES and short[1] != 1 and m > 1 and n > 1
+    return x.clone(memory_format=torch.contiguous_format) if meet or loose or (short[0] > 1 and short[1] == 0) or x.is_neg() else x
 
 
 def _obj(x, meta=None, trans=NO_TRANS):
     """The view of a 2-D tensor."""
     if not x.is_contiguous() or x.is_neg():
         x = _apart(x)
-    view = Obj(_ELEMENTS[x.dtype], DEVICE if x.is_cuda else HOST, trans, *x.shape, *x.stride(), x.data_ptr(), meta)
+    view = Obj(_ELEMENTS[x.dtype], SPACES[x.is_cuda], trans, *x.shape, *x.stride(), x.data_ptr(), meta)
     view.owner = x  # until the call is made
     return view
 

@@ -136,7 +136,7 @@ def _by_torch(v, wait, g, events, weights, indptr, indices, current, neurons):
 def _lif_step(v, wait, g, events, weights, indptr, indices, current, *neurons):
     neurons = _Neurons(*neurons)
     _check(v, wait, g, events, weights, indptr, indices, current, neurons)
-    served = _fits(v, g, *weights, *(() if current is None else (current,)), events=tuple(events)) and (wait is None or wait.device == v.device)
+    served = _fits(torch.float32, v, g, *weights, *(() if current is None else (current,)), events=tuple(events)) and (wait is None or wait.device == v.device)
     _calls["lif_step", "lacuna" if served else "torch"] += 1
     return (_by_library if served else _by_torch)(v, wait, g, events, weights, indptr, indices, current, neurons)
 

@@ -6,6 +6,7 @@ A weight that was changed in place is noticed by the address of its data, by its
 count up (copy_, load_state_dict, under no_grad too), and by the steps of optimizers: the fused ones of PyTorch 2.15 do not count
 (2026-11-23). Writes that nobody counts (through weight.data or a NumPy view) need refresh()."""
 import copyreg
+import ctypes
 import dataclasses
 import functools
 import itertools
@@ -18,11 +19,12 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import _operators
 from .._context import Context
-from .._operand import Operand
-from .._product import explain
+from .._library import TRANS, DecisionStruct, library
+from .._operand import Metadata, Operand
+from .._product import Decision
+from ._common import NUMBERS, _obj
 from ._operators import _floats, least_products, packs
 
-_TYPES = (torch.float32, torch.bool)
 _SAMPLES = 16
 _PAUSE, _PAUSE_ON_DEVICE = 64, 8  # calls between two tries of a layer whose input is dense, at most
 _TIMED = True  # on the CPU, PyTorch's product of a layer is timed now and then, and compared with ours
@@ -54,7 +56,7 @@ class Packed:
     def __init__(self):
         _watch_optimizers()
         self.number = next(_numbers)
-        self.lock, self.stamp, self.operand, self.weight = threading.Lock(), None, None, None
+        self.lock, self.stamp, self.metadata, self.weight = threading.Lock(), None, None, None
         self.frozen = False
         self.changes = self.packed_calls = 0
         self.longest_pause = _PAUSE_ON_DEVICE
@@ -65,8 +67,8 @@ class Packed:
         packs[self.number] = weakref.proxy(self)
         weakref.finalize(self, packs.pop, self.number, None)
 
-    def operand_of(self, weight):
-        """The frozen operand that holds for the weight now; None where none does."""
+    def metadata_of(self, weight):
+        """The frozen metadata that holds for the weight now; None where none does."""
         with self.lock:
             if weight.is_inference() or _operators.capturing(weight):  # no version counter; a replay would not see a change
                 return None
@@ -74,16 +76,16 @@ class Packed:
             if (self.frozen and weight._version == self.stamp[4] and address == self.stamp[0] and weight.stride() == self.stamp[2]
                     and weight.shape == self.stamp[1] and _steps.get(address, 0) == self.stamp[5] and self._sampled() == self.sample):
                 self.packed_calls += 1
-                return self.operand
+                return self.metadata
             stamp = (address, weight.shape, weight.stride(), weight.get_device(), weight._version, _steps.get(address, 0))
             if stamp != self.stamp or self._sampled() != self.sample:
                 self._begin(weight, stamp)
                 return None
             if not self.frozen:
-                self.operand.freeze()
+                self.metadata.freeze()
                 self.frozen = True
             self.packed_calls += 1
-            return self.operand
+            return self.metadata
 
     def learn(self, input, seconds):
         """After a call: a layer whose products skip nothing, or on the CPU take longer than PyTorch's, is left to PyTorch more and more
@@ -114,16 +116,16 @@ class Packed:
         to be waited for."""
         if self.streak < 2 or rows.device.type != "cpu":
             return None
-        return Operand(rows.detach().contiguous()).scan("density")
+        return Operand(rows.detach().contiguous()).scan("density")._meta
 
     def _begin(self, weight, stamp):
         """A weight that was not seen before, or was changed: what is known of the old contents is never used again."""
         self.changes += self.stamp is not None
-        if self.operand is not None and self.stamp[:4] == stamp[:4]:
-            self.operand.touch()
+        if self.metadata is not None and self.stamp[:4] == stamp[:4]:
+            self.metadata.touch()
         else:
             self.weight = weight.detach()  # while we hold it, its memory can be no other tensor's
-            self.operand = Operand(self.weight, context=_operators.context_of(weight.device))
+            self.metadata = Metadata(_operators.context_of(weight.device), *weight.shape)
             self.cells = self._cells(self.weight)
             self.longest_pause = _PAUSE if weight.device.type == "cpu" else _PAUSE_ON_DEVICE
         self.stamp, self.frozen, self.sample = stamp, False, self._sampled()
@@ -137,13 +139,13 @@ class Packed:
         return flat[::max((flat.size - 1) // (_SAMPLES - 1), 1)][:_SAMPLES + 1]
 
     def _sampled(self):
-        return None if self.operand is None or self.cells is None else self.cells.tobytes()
+        return None if self.metadata is None or self.cells is None else self.cells.tobytes()
 
     def forget(self):
         with self.lock:
-            if self.operand is not None:
-                self.operand.touch()
-            self.operand = self.stamp = self.weight = None
+            if self.metadata is not None:
+                self.metadata.touch()
+            self.metadata = self.stamp = self.weight = None
             self.frozen = False
 
 
@@ -153,7 +155,7 @@ class LacunaLinear(torch.nn.Linear):
 
     def forward(self, input):
         packed, compiling = self.__dict__.get("_lacuna_packed"), torch.compiler.is_compiling()
-        if packed is not None and not compiling and input.dtype is torch.float32:
+        if packed is not None and not compiling and input.dtype is not torch.bool:
             if packed.pause > 0:
                 packed.pause -= 1
                 return packed.plain(super().forward, input) if packed.timing else super().forward(input)
@@ -162,13 +164,13 @@ class LacunaLinear(torch.nn.Linear):
         parameters = self._parameters
         weight = parameters.get("weight")
         weight, bias = (self.weight, self.bias) if weight is None else (weight, parameters["bias"])
-        place, least = "cuda" if weight.is_cuda else "cpu", least_products(weight, input)
+        place, kind, least = "cuda" if weight.is_cuda else "cpu", weight.dtype, least_products(weight, input)
         large = input.numel() * weight.shape[0] >= least
-        served = packed is not None and weight.dtype is torch.float32 and input.dtype in _TYPES and large
+        served = packed is not None and kind in NUMBERS[weight.is_cuda] and input.dtype in (kind, torch.bool) and large
         if packed is not None and not large and not compiling and (weight.requires_grad or not torch.is_grad_enabled()):
             packed.least[input.is_cuda + 2 * torch.is_grad_enabled()] = -(-least // max(weight.shape[0], 1))  # the next such call is spared the question
         if not served or torch.is_autocast_enabled(place):
-            return super().forward(_floats(input, weight.dtype))
+            return super().forward(_floats(input, kind))
         if compiling:
             return torch.ops.lacuna.linear(input, weight, bias, packed.number)
         begin = time.perf_counter()
@@ -238,20 +240,24 @@ class Report(list):
 
 def _predict(layer, module, input):
     """Fills in what the cost model says of this input."""
-    rows = input.detach().reshape(-1, input.shape[-1])
-    density = float(torch.count_nonzero(rows)) / max(rows.numel(), 1)
+    rows, weight = input.detach().reshape(-1, input.shape[-1]).contiguous(), module.weight.detach()
+    events = rows != 0  # of any type, which say as much of the density
+    density = float(torch.count_nonzero(events)) / max(rows.numel(), 1)
     layer.calls += 1
     layer.density = density if layer.density is None else layer.density + (density - layer.density) / layer.calls
     layer.rows = rows.shape[0]
-    if rows.dtype not in (torch.float32, torch.bool) or module.weight.dtype != torch.float32 or not rows.numel():
+    if weight.dtype not in NUMBERS[rows.is_cuda] or rows.dtype not in (weight.dtype, torch.bool) or not rows.numel():
         return
     context = Context("host" if rows.device.type == "cpu" else str(rows.device), learn=False)  # the model alone, whatever was measured
-    out = rows.new_empty((rows.shape[0], module.weight.shape[0]), dtype=torch.float32)
-    x, weight = Operand(rows.contiguous(), context=context), Operand(module.weight.detach(), context=context)
-    x.scan("density")
-    weight.freeze()
-    decision = explain(x, weight.T, out, context=context)
-    ours = decision.cost_us if rows.numel() * module.weight.shape[0] >= least_products(module.weight) else decision.dense_us
+    out, known, packed = rows.new_empty((rows.shape[0], weight.shape[0]), dtype=weight.dtype), Operand(events, context=context), Metadata(context, *weight.shape)
+    known.scan("density")
+    packed.freeze()
+    found = DecisionStruct()
+    with context.lock:
+        library.lac_explain(context.pointer, None, _obj(rows, known._meta.pointer), _obj(weight, packed.pointer, TRANS), None, _obj(out), None,
+                            ctypes.byref(found))
+    decision = Decision._of(found)
+    ours = decision.cost_us if rows.numel() * weight.shape[0] >= least_products(weight) else decision.dense_us
     layer.dense_us, layer.lacuna_us = decision.dense_us, min(ours, decision.dense_us)
     layer.route = f"{decision.route} {decision.side}".strip()
 

@@ -8,10 +8,9 @@ import os
 import torch
 from torch.autograd import forward_ad
 
-from .._library import (F32, DEVICE, HOST, NO_TRANS, TRANS, CallOpts, DecisionStruct, Epilogue, Obj, OutOfMemoryError, library, library_path,
-                        without_check)
-from ._common import (_ELEMENTS, _apart, _calls, _check_mm, _complete, _each, _fits, _forward_mode, _keep, _linears, _obj, _op, _ours, _streams,
-                      capturing, context_of)
+from .._library import NO_TRANS, TRANS, CallOpts, DecisionStruct, Epilogue, Obj, OutOfMemoryError, library, library_path, without_check
+from ._common import (_ELEMENTS, NUMBERS, SPACES, _apart, _calls, _check_mm, _complete, _each, _fits, _forward_mode, _keep, _linears, _obj, _op,
+                      _streams, capturing, context_of)
 
 # Multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give. On an H200 (2026-11-23) PyTorch's
 # own takes no longer than its launch below the second.
@@ -22,6 +21,7 @@ LARGE_WEIGHT = 64 << 20
 TRAINED_ON_DEVICE = 1 << 32
 
 _plain_linear = torch.nn.functional.linear
+_ONE = ctypes.byref(ctypes.c_float(1))  # a scalar of a product, where it is not the default
 
 
 def least_products(weight, layer_input=None):
@@ -52,18 +52,20 @@ def _asked():
     return _streams.asked
 
 
-def _product(a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
-    """(a @ b + bias, whether zeros were skipped); None for the product where PyTorch is to compute it. known, scanned: what is known of
-    b, and of a, as Operands."""
-    context, out = context_of(a.device), a.new_empty((a.shape[0], b.shape[0] if trans_b else b.shape[1]), dtype=torch.float32)
-    first = _obj(a, scanned._meta.pointer if scanned else None)
-    second, third = _obj(b, known._meta.pointer if known else None, trans_b), _obj(out)
+def _product(kind, a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
+    """(a @ b + bias of this type, whether zeros were skipped); None for the product where PyTorch is to compute it. known, scanned: what is
+    known of b, and of a, as Metadata."""
+    context, out = context_of(a.device), a.new_empty((a.shape[0], b.shape[0] if trans_b else b.shape[1]), dtype=kind)
+    first, second, third = _obj(a, scanned and scanned.pointer), _obj(b, known and known.pointer, trans_b), _obj(out)
     options, decision = _asked()
+    adds = bias is not None and kind is not torch.float32  # no epilogue takes halves: the product is added to the bias, and rounded once with it
+    if adds:
+        out.copy_(bias)
     options.may_decline, options.declined = not a.is_cuda, 0
     try:
         with context.lock:
-            if bias is None:
-                library.lac_gemm_ex(context.pointer, None, first, second, None, third, options)
+            if bias is None or adds:
+                library.lac_gemm_ex(context.pointer, None, first, second, _ONE if adds else None, third, options)
             else:
                 epilogue = Epilogue(size=ctypes.sizeof(Epilogue), bias=bias.data_ptr())
                 library.lac_gemm_epilogue(context.pointer, None, first, second, None, third, epilogue, options)
@@ -88,10 +90,10 @@ torch.library.define("lacuna::linear", "(Tensor input, Tensor weight, Tensor? bi
 
 def _mm(a, b):
     _check_mm(a, b, 2)
-    out = _product(a, b)[0] if _fits(events=(a, b)) else None
+    kind = _result_type(a, b)
+    out = _product(kind, a, b)[0] if _fits(kind, events=(a, b)) else None
     _calls["mm", "torch" if out is None else "lacuna"] += 1
     if out is None:
-        kind = _result_type(a, b)
         return torch.mm(_floats(a, kind), _floats(b, kind))
     return out
 
@@ -108,9 +110,12 @@ def _mm_fake(a, b):
 @torch.library.impl("lacuna::bmm", "CompositeExplicitAutograd")
 def _bmm(a, b):
     _check_mm(a, b, 3)
-    if not _ours("bmm", a, b):
-        return torch.bmm(a, b)
-    out = a.new_empty((a.shape[0], a.shape[1], b.shape[2]))
+    kind = _result_type(a, b)
+    served = _fits(kind, events=(a, b))
+    _calls["bmm", "lacuna" if served else "torch"] += 1
+    if not served:
+        return torch.bmm(_floats(a, kind), _floats(b, kind))
+    out = a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=kind)
     if out.numel():
         a, b, context = _apart(a), _apart(b), context_of(a.device)
         with context.lock:
@@ -122,7 +127,7 @@ def _bmm(a, b):
 @torch.library.register_fake("lacuna::bmm")
 def _bmm_fake(a, b):
     _check_mm(a, b, 3)
-    return a.new_empty((a.shape[0], a.shape[1], b.shape[2]))
+    return a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=_result_type(a, b))
 
 
 def _check_linear(input, weight, bias):
@@ -135,7 +140,7 @@ def _check_linear(input, weight, bias):
 def _linear(input, weight, bias, packed=0):
     _check_linear(input, weight, bias)
     out = None
-    if _fits(*((weight,) if bias is None else (weight, bias)), events=(input,)):
+    if _fits(weight.dtype, *((weight,) if bias is None else (weight, bias)), events=(input,)):
         rows = input if input.dim() == 2 else input.reshape(-1, input.shape[-1])
         out = _linear_rows(rows, weight, None if bias is None else bias.contiguous(), packs.get(packed))
     _calls["linear", "torch" if out is None else "lacuna"] += 1
@@ -147,8 +152,8 @@ def _linear(input, weight, bias, packed=0):
 def _linear_rows(rows, weight, bias, pack):
     """rows @ weight.T + bias; None where PyTorch is to compute it."""
     if pack is None:
-        return _product(rows, weight, bias, None, TRANS)[0]
-    out, pack.skipped = _product(rows, weight, bias, pack.operand_of(weight), TRANS, pack.hint(rows))
+        return _product(weight.dtype, rows, weight, bias, None, TRANS)[0]
+    out, pack.skipped = _product(weight.dtype, rows, weight, bias, pack.metadata_of(weight), TRANS, pack.hint(rows))
     return out
 
 
@@ -185,16 +190,17 @@ class _Site:
     def __init__(self, input, weight, bias, device):
         columns, self.shape = input.shape[-1], (*input.shape[:-1], weight.shape[0])
         rows, outputs = input.numel() // max(columns, 1), weight.shape[0]
-        space = HOST if device < 0 else DEVICE
+        space, element = SPACES[device >= 0], _ELEMENTS[weight.dtype]
         self.context = context_of(input.device)
         self.a = Obj(_ELEMENTS[input.dtype], space, NO_TRANS, rows, columns, columns, 1)
-        self.b = Obj(F32, space, TRANS, outputs, columns, columns, 1)
-        self.c = Obj(F32, space, NO_TRANS, rows, outputs, outputs, 1)
+        self.b = Obj(element, space, TRANS, outputs, columns, columns, 1)
+        self.c = Obj(element, space, NO_TRANS, rows, outputs, outputs, 1)
         self.options, self.decision = _asked()
-        self.epilogue = None if bias is None else Epilogue(size=ctypes.sizeof(Epilogue))
-        views = (self.context.pointer, None, ctypes.byref(self.a), ctypes.byref(self.b), None, ctypes.byref(self.c))
-        self.arguments = (*views, *(() if bias is None else (ctypes.byref(self.epilogue),)), ctypes.byref(self.options))
-        self.call = _gemm_ex if bias is None else _gemm_epilogue
+        self.adds = bias is not None and weight.dtype is not torch.float32
+        self.epilogue = None if bias is None or self.adds else Epilogue(size=ctypes.sizeof(Epilogue))
+        views = (self.context.pointer, None, ctypes.byref(self.a), ctypes.byref(self.b), _ONE if self.adds else None, ctypes.byref(self.c))
+        self.arguments = (*views, *((ctypes.byref(self.epilogue),) if self.epilogue else ()), ctypes.byref(self.options))
+        self.call = _gemm_epilogue if self.epilogue else _gemm_ex
 
 
 class _Call(ctypes.Structure):
@@ -258,10 +264,10 @@ def _linear_compiled(input, weight, bias, pack):
         call = found[0]
         out = _compiled(input, weight, _NOTHING if bias is None else bias, found[1])
     else:
-        call, known = found[2], pack.operand_of(weight)
-        call.known = known and known._meta.pointer
+        call, known = found[2], pack.metadata_of(weight)
+        call.known = known and known.pointer
         hint = pack.hint(input) if pack.streak >= 2 else None
-        call.scanned = hint and hint._meta.pointer
+        call.scanned = hint and hint.pointer
         out = _compiled(input, weight, _NOTHING if bias is None else bias, found[3])
         pack.skipped = not call.outcome and _gains(call)
     outcome = call.outcome
@@ -271,7 +277,7 @@ def _linear_compiled(input, weight, bias, pack):
     if outcome < 0:
         return None
     _calls["linear", "torch"] += 1
-    return _plain_linear(_floats(input, torch.float32), weight, bias)
+    return _plain_linear(_floats(input, weight.dtype), weight, bias)
 
 
 def linear_now(input, weight, bias, pack):
@@ -279,16 +285,16 @@ def linear_now(input, weight, bias, pack):
     if _compiled:
         return _linear_compiled(input, weight, bias, pack)
     device = input.get_device()
-    if weight.dtype is not torch.float32 or input.dtype not in _ELEMENTS or weight.get_device() != device or not (
+    if weight.dtype not in NUMBERS[device >= 0] or input.dtype not in (weight.dtype, torch.bool) or weight.get_device() != device or not (
             input.is_contiguous() and weight.is_contiguous()) or input.shape[-1] != weight.shape[-1] or weight.dim() != 2 or input.is_neg():
         return None
-    if bias is not None and (bias.dtype is not torch.float32 or bias.get_device() != device or bias.shape != weight.shape[:1]
+    if bias is not None and (bias.dtype is not weight.dtype or bias.get_device() != device or bias.shape != weight.shape[:1]
                              or not bias.is_contiguous()):
         return None
     if device < 0 and input.device.type != "cpu":
         return None
     sites = _streams.__dict__.setdefault("sites", {})
-    key = (input.shape, weight.shape[0], bias is None, input.dtype, device, 0 if device < 0 else _raw_stream(device))
+    key = (input.shape, weight.shape[0], bias is None, input.dtype, weight.dtype, device, 0 if device < 0 else _raw_stream(device))
     site = sites.get(key)
     if site is None:
         if device >= 0 and torch.cuda.is_current_stream_capturing():
@@ -302,14 +308,16 @@ def linear_now(input, weight, bias, pack):
 def _run(site, input, weight, bias, pack):
     known = hint = None
     if pack is not None:
-        known, hint = pack.operand_of(weight), pack.hint(input) if pack.streak >= 2 else None
+        known, hint = pack.metadata_of(weight), pack.hint(input) if pack.streak >= 2 else None
     out = weight.new_empty(site.shape)
+    if site.adds:
+        out.copy_(bias)
     with site.context.lock:
         site.a.buf, site.b.buf, site.c.buf = input.data_ptr(), weight.data_ptr(), out.data_ptr()
-        site.a.meta, site.b.meta = hint and hint._meta.pointer, known and known._meta.pointer
-        if bias is not None:
+        site.a.meta, site.b.meta = hint and hint.pointer, known and known.pointer
+        if site.epilogue:
             site.epilogue.bias = bias.data_ptr()
-        site.options.may_decline, site.options.declined = site.a.space == HOST, 0
+        site.options.may_decline, site.options.declined = not weight.is_cuda, 0
         status = site.call(*site.arguments)
         declined = site.options.declined
     if status:
@@ -317,7 +325,7 @@ def _run(site, input, weight, bias, pack):
     if pack is not None:
         pack.skipped = not declined and _gains(site.decision)
     _calls["linear", "torch" if declined else "lacuna"] += 1
-    return torch.nn.functional.linear(_floats(input, torch.float32), weight, bias) if declined else out
+    return _plain_linear(_floats(input, weight.dtype), weight, bias) if declined else out
 
 
 class Linear(torch.autograd.Function):
@@ -408,8 +416,10 @@ def mm(a, b):
 
 
 def bmm(a, b):
-    """The product of each matrix of a with that of b."""
-    return torch.bmm(a, b) if _forward_mode("bmm", a, b) else _op.bmm(a, b)
+    """The product of each matrix of a with that of b; bool tensors are events."""
+    if _forward_mode("bmm", a, b):
+        return torch.bmm(_floats(a, _result_type(a, b)), _floats(b, _result_type(a, b)))
+    return _op.bmm(a, b)
 
 
 def linear(input, weight, bias=None):
@@ -428,5 +438,5 @@ def linear(input, weight, bias=None):
                 return out
             if outcome > 0:
                 _calls["linear", "torch"] += 1
-                return _plain_linear(_floats(input, torch.float32), weight, bias)
+                return _plain_linear(_floats(input, weight.dtype), weight, bias)
     return linear_eager(input, weight, bias, 0)
