@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures what a call of an optimized layer is made of: the host's time for each part, beside PyTorch's own.
 
-usage: torch_layer.py RESULT.json [--device cpu|cuda] [--rounds N] [--size ROWSxINPUTSxOUTPUTS]
+usage: torch_layer.py RESULT.json [--device cpu|cuda] [--rounds N] [--size ROWSxINPUTSxOUTPUTS] [--type float32|float16|bfloat16]
 
 Run it where lacuna_blas is installed, or with PYTHONPATH=plugin/python and LACUNA_LIBRARY. Parts take turns; each figure is the processor time of the
 thread for one call, the least of the rounds, and on a device also the time until it was done. On the CPU take a small layer (4x16x8, the default
@@ -38,7 +38,7 @@ def parts(x, plain, layer):
             "Linear": lambda: plain(x), "optimized": lambda: layer(x),
             "Linear.forward": lambda: plain.forward(x), "optimized.forward": lambda: layer.forward(x),
             "linear_eager, packed": lambda: _operators.linear_eager(x, weight, bias, packed.number),
-            "operand_of": lambda: packed.operand_of(weight), "empty": lambda: torch.empty(x.shape[0], weight.shape[0], device=x.device)}
+            "metadata_of": lambda: packed.metadata_of(weight), "empty": lambda: torch.empty(x.shape[0], weight.shape[0], device=x.device, dtype=x.dtype)}
 
 
 def measure(calls, device, rounds):
@@ -58,10 +58,10 @@ def measure(calls, device, rounds):
     return {name: {key: round(us, 2) for key, us in each.items()} for name, each in found.items()}
 
 
-def layer_cost(rows, inputs, outputs, density, device, rounds):
+def layer_cost(rows, inputs, outputs, density, device, dtype, rounds):
     torch.manual_seed(5)
-    x = (torch.rand(rows, inputs, device=device) < density).float()
-    plain, layer = (torch.nn.Linear(inputs, outputs, device=device) for _ in range(2))
+    x = (torch.rand(rows, inputs, device=device) < density).to(dtype)
+    plain, layer = (torch.nn.Linear(inputs, outputs, device=device, dtype=dtype) for _ in range(2))
     lac.optimize(layer)
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.no_grad())
@@ -80,14 +80,15 @@ def main():
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--size")
+    parser.add_argument("--type", choices=("float32", "float16", "bfloat16"), default="float32")
     options = parser.parse_args()
     size = options.size or ("4x16x8" if options.device == "cpu" else "128x2048x2048")
     report = {"schema": SCHEMA, "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "torch": torch.__version__,
               "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu", "threads": torch.get_num_threads(),
-              "binding": lac.binding(), "size": size, "rounds": options.rounds, "layers": {}}
+              "binding": lac.binding(), "size": size, "type": options.type, "rounds": options.rounds, "layers": {}}
     for density in DENSITIES:
-        found = report["layers"][str(density)] = layer_cost(*map(int, size.split("x")), density, options.device, options.rounds)
-        print(f"{size} at {100 * density:g} %, {report['binding']}, {found['packed_calls']} calls with a packed weight")
+        found = report["layers"][str(density)] = layer_cost(*map(int, size.split("x")), density, options.device, getattr(torch, options.type), options.rounds)
+        print(f"{size} of {options.type} at {100 * density:g} %, {report['binding']}, {found['packed_calls']} calls with a packed weight")
         print(f"  {'':<24} {'host us':>8} {'done us':>8}")
         for name, each in found["parts"].items():
             print(f"  {name:<24} {each['host_us']:>8.2f} {each['done_us']:>8.2f}", flush=True)
