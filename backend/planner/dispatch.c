@@ -206,7 +206,7 @@ static void decline(lac_ctx_t *ctx, lac_site_t *site, lac_request_t *request)
     if (!site) return;
     site->declined_calls++;
     lac_timing_spend(ctx, site, site->dense_us);
-    if (!lac_timing_wants(ctx, site, site->dense_row)) return;
+    if (!lac_timing_wants(ctx, site, site->dense_row, site->calls)) return;
     ctx->forwarded = site;
     ctx->forwarded_row = site->dense_row;
     ctx->forwarded_at_us = ctx->now_us();
@@ -244,7 +244,7 @@ unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, un
     lac_site_t *site = lac_site_known(&ctx->sites, key);
     if (site && site->granted > 0) settle_granted(ctx, site, made);
     if (!site || site->countdown == 0 || serves_dense(ctx, site) ||
-        lac_timing_wants(ctx, site, site->dense_row))
+        lac_timing_wants(ctx, site, site->dense_row, site->calls + 1))
         return 0;
     if (lac_timing_reset_penalty_due(ctx, site)) return 0;
     unsigned calls = site->countdown < most ? site->countdown : most;

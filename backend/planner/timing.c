@@ -379,13 +379,16 @@ bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicte
     return true;
 }
 
-bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row)
+/* Calls between two of a known dense product that are timed though the caller's BLAS makes them. */
+#define WANT_EVERY 256
+
+bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row, uint64_t call)
 {
     if (!lac_timing_every_call(ctx) || row < 0 || row >= LAC_ROUTES_MAX) return false;
     if (site->state == LAC_SITE_NEW) return false;
     if (site->runs[row] < RUNS_KNOWN) return true;
     bool may_pay = site->left.break_even > 0.0 || site->right.break_even > 0.0;
-    return may_pay && site->calls % 256 == 0;
+    return may_pay && call % WANT_EVERY == 0;
 }
 
 /* Clocks few runs: the first ones of a route at a site, and one of many afterwards. */

@@ -72,8 +72,9 @@ bool lac_timing_is_open(const lac_ctx_t *ctx, const lac_site_t *site);
  * since noise only ever adds. */
 double lac_timing_follow(double before, double now);
 
-/* True where the time of a call that is left to the caller's BLAS is worth measuring. */
-bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row);
+/* True where the time of this call of the site, counted from 1, is worth measuring though it is left to the
+ * caller's BLAS. */
+bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row, uint64_t call);
 
 /* Timing where calls return before their work is done: some runs are clocked on the device, and what they
  * took is learned by later calls. */

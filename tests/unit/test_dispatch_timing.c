@@ -335,16 +335,17 @@ static void test_wants(void **state)
     (void)state;
     lac_ctx_t ctx = context(true), off = context(false);
     lac_site_t site = {.calls = 1, .state = LAC_SITE_DENSE};
-    assert_true(lac_timing_wants(&ctx, &site, DENSE));
-    assert_false(lac_timing_wants(&off, &site, DENSE));
-    assert_false(lac_timing_wants(&ctx, &site, -1));
-    assert_false(lac_timing_wants(&ctx, &site, LAC_ROUTES_MAX));
+    assert_true(lac_timing_wants(&ctx, &site, DENSE, site.calls));
+    assert_false(lac_timing_wants(&off, &site, DENSE, site.calls));
+    assert_false(lac_timing_wants(&ctx, &site, -1, site.calls));
+    assert_false(lac_timing_wants(&ctx, &site, LAC_ROUTES_MAX, site.calls));
     for (int i = 0; i < 3; i++) teach(&site, DENSE, 1.0);
     site.calls = 256;
-    assert_false(lac_timing_wants(&ctx, &site, DENSE)); /* known, and nothing could pay there */
+    assert_false(lac_timing_wants(&ctx, &site, DENSE, site.calls)); /* known, and nothing could pay there */
     site.left.break_even = 0.1;
     int wanted = 0;
-    for (site.calls = 0; site.calls < 1024; site.calls++) wanted += lac_timing_wants(&ctx, &site, DENSE);
+    for (site.calls = 0; site.calls < 1024; site.calls++)
+        wanted += lac_timing_wants(&ctx, &site, DENSE, site.calls);
     assert_int_equal(wanted, 4);
 }
 
