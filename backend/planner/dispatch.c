@@ -364,7 +364,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     lac_choice_t choice = choose_again(ctx, p, site, wanted, request->untried);
     if (site) site->intended = choice.route;
     if (!wanted && site && !lac_timing_trial_of_dense(ctx, site, &choice) && !request->untried)
-        lac_timing_trial(ctx, site, p, &choice);
+        lac_timing_trial(ctx, site, p, request->may_decline, &choice);
     if (request->decision)
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
     bool forced = wanted && choice.why == LAC_WHY_FORCED;

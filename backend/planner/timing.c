@@ -159,7 +159,8 @@ static bool is_sparse(const lac_route_t *route)
     return route->role == LAC_ROLE_SPARSE;
 }
 
-static bool can_be_tried(const lac_route_t *route)
+/* Our dense kernel does not stand in for a BLAS that the call would be left to. */
+static bool can_be_tried(const lac_route_t *route, bool may_decline)
 {
     return route->role != LAC_ROLE_TRIVIAL && route->role != LAC_ROLE_ORACLE &&
            route->role != LAC_ROLE_EITHER;
@@ -185,6 +186,7 @@ bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site)
 /* What a route lost by may have been the machine's bad moment: now and then it may show better times. */
 static void reset_runs(lac_site_t *site, int serving)
 {
+    if (route->role == LAC_ROLE_NATIVE && may_decline) return false;
     site->again_at = again_at(site) * AGAIN_TIMES;
     for (int i = 0; i < LAC_ROUTES_MAX; i++)
         if (i != serving && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
@@ -272,12 +274,12 @@ typedef struct trial {
 
 /* The cheapest route that is not known here, could pay, and loses no more than the budget. */
 static trial_t find_trial(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
-                          const lac_choice_t *choice, double budget_us)
+                          bool may_decline, const lac_choice_t *choice, double budget_us)
 {
     trial_t best = {.row = -1, .cost_us = TRIAL_REACH * choice->cost_us};
     for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++) {
         const lac_route_t *route = ctx->routes[i];
-        if (i == choice->row || lac_timing_is_known(site, i) || !can_be_tried(route)) continue;
+        if (i == choice->row || lac_timing_is_known(site, i) || !can_be_tried(route, may_decline)) continue;
         if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest(ctx))) continue;
         double cost = route->cost_us(route, p, &ctx->machine);
         if (site->factor[i] > 0.0f) cost *= (double)site->factor[i];
@@ -297,13 +299,14 @@ static void charge(lac_ctx_t *ctx, lac_site_t *site, const trial_t *trial, doubl
     ctx->learned.charge_us = is_asynchronous(ctx) ? 0.0 : trial->risk_us;
 }
 
-bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
+bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, bool may_decline,
+                      lac_choice_t *choice)
 {
     if (!learns(ctx)) return false;
     if (is_asynchronous(ctx) && site->calls >= again_at(site)) reset_runs(site, choice->row);
     double budget = budget_us(ctx);
     if (budget <= 0.0 || !is_hot(ctx, site) || !may_ask(ctx, site)) return false;
-    trial_t trial = find_trial(ctx, site, p, choice, budget);
+    trial_t trial = find_trial(ctx, site, p, may_decline, choice, budget);
     if (trial.row < 0) return false;
     charge(ctx, site, &trial, choice->cost_us);
     choice->route = ctx->routes[trial.row];

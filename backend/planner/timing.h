@@ -46,8 +46,10 @@ bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site);
 /* Replaces a choice by a route that was never measured at this site, where that could pay and the context can
  * afford what the trial might lose: trials of all sites together take 1 % of the time of all calls, from the
  * first call on. A dense route that is about to replace a sparse one on a prediction becomes a trial of
- * itself. Returns true when it did. */
-bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice);
+ * itself. `may_decline`: the call is left to the caller's BLAS where no route of ours pays by zeros. Returns
+ * true when it did. */
+bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, bool may_decline,
+                      lac_choice_t *choice);
 
 /* Makes the choice a trial where it is the dense route, about to replace a sparse one on a prediction alone.
  * It costs nothing: it is what would serve. Returns true when it did. */

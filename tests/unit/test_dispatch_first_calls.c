@@ -297,6 +297,56 @@ static lac_problem_t cube(int64_t n)
     return p;
 }
 
+/* A call as a drop-in library makes it that first asks whether it is certain to be declined. */
+static bool asked(lac_ctx_t *ctx, lac_problem_t p)
+{
+    lac_site_key_t key = {p.m, p.n, p.k, p.a.rs, p.a.cs, p.b.rs, p.b.cs, NULL, 0};
+    if (!lac_dispatch_dense_streak(ctx, &key, 1, 0)) {
+        call(ctx, p);
+        return true;
+    }
+    clock_us += truth_us(&routes[4], &p);
+    return false;
+}
+
+/* The time of a dense product that is known, and left to the caller's BLAS, is looked at now and then, with
+ * the calls that are granted between. */
+static void test_the_callers_blas_is_followed(void **state)
+{
+    (void)state;
+    world = (world_t){1.0, 1.0, 1, true, false};
+    lac_ctx_t ctx = context();
+    lac_problem_t p = cube(300);
+    int asks = 0;
+    density = 1.0;
+    for (int n = 0; n < 1024; n++) asked(&ctx, p);
+    const lac_site_t *site = lac_site_at(&ctx.sites, 0);
+    unsigned timed = site->learned;
+    for (int n = 0; n < 10240; n++) asks += asked(&ctx, p);
+    assert_in_range(site->learned - timed, 10240 / 256 - 1, 10240 / 256 + 5); /* and what else was asked */
+    assert_in_range(asks, 40, 100);
+    lac_sites_free(&ctx.sites);
+}
+
+/* A sparse route that pays is found though our dense kernel is predicted to be faster yet: that never serves
+ * beside the caller's BLAS. */
+static void test_our_dense_kernel_is_in_nobodys_way(void **state)
+{
+    (void)state;
+    world = (world_t){0.5, 1.0, 2, true, false};
+    lac_ctx_t ctx = context();
+    lac_problem_t p = {.m = 1000, .n = 1000, .k = 1, .alpha = 1.0f, .terms.density_limit = -1.0};
+    p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = 1, .cs = 1, .buf = (const void *)1};
+    p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.n, .cs = 1, .buf = (const void *)2};
+    p.crs = p.n, p.ccs = 1;
+    p.settings.threads = world.threads;
+    density = 0.03;
+    sparse_runs = 0;
+    for (int n = 0; n < 2000; n++) asked(&ctx, p);
+    assert_true(sparse_runs > 500);
+    lac_sites_free(&ctx.sites);
+}
+
 /* The short way for the first call of a small shape counts it once, as the long way does, and takes no other
  * call. */
 static void test_first_call_of_a_small_shape(void **state)
@@ -343,7 +393,9 @@ int main(void)
                                        cmocka_unit_test(test_turns),
                                        cmocka_unit_test(test_runs_that_gave_up_teach_no_time),
                                        cmocka_unit_test(test_small_products_are_let_through),
-                                       cmocka_unit_test(test_first_call_of_a_small_shape)};
+                                       cmocka_unit_test(test_first_call_of_a_small_shape),
+                                       cmocka_unit_test(test_the_callers_blas_is_followed),
+                                       cmocka_unit_test(test_our_dense_kernel_is_in_nobodys_way)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

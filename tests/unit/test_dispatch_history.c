@@ -194,7 +194,7 @@ static lac_site_t *probed_site(product_t *t, const void *caller, bool *sparse_ca
     *sparse_candidate = lac_history_fill_densities(t->ctx, site, &p);
     *choice = (lac_choice_t){t->ctx->routes[site->dense_row], site->dense_row, LAC_WHY_CHEAPEST,
                              site->dense_us, site->dense_us};
-    lac_timing_trial(t->ctx, site, &p, choice);
+    lac_timing_trial(t->ctx, site, &p, false, choice);
     return site;
 }
 

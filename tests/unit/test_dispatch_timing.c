@@ -115,7 +115,7 @@ static lac_choice_t served(lac_ctx_t *ctx, lac_site_t *site, int row)
 {
     lac_problem_t p = {.m = 1, .n = 1, .k = 1};
     lac_choice_t choice = {table[row], row, LAC_WHY_CHEAPEST, 6.0, 6.0};
-    lac_timing_trial(ctx, site, &p, &choice);
+    lac_timing_trial(ctx, site, &p, false, &choice);
     return choice;
 }
 
@@ -156,6 +156,26 @@ static void test_trials(void **state)
     assert_int_equal(site.runs[CONTENDER], 3);
 }
 
+/* Our dense kernel, cheapest by its prediction, is never tried where the call would be left to the caller's
+ * BLAS all the same: it would stand before every other route for ever. */
+static void test_no_trial_of_what_the_caller_serves(void **state)
+{
+    (void)state;
+    static const lac_route_t native = ROUTE("n2", LAC_ROLE_NATIVE, LAC_SIDE_NONE);
+    static const lac_route_t *const with_native[] = {&sparse, &contender, &refused, &oracle, &dense, &native};
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1};
+    for (int may_decline = 0; may_decline < 2; may_decline++) {
+        lac_ctx_t ctx = context(true);
+        ctx.routes = with_native;
+        ctx.route_count = COUNT + 1;
+        ctx.learned.spent_us = 1e6;
+        lac_site_t site = {.calls = 100, .dense_row = DENSE, .runs = {[DENSE] = 3}};
+        lac_choice_t choice = {&dense, DENSE, LAC_WHY_CHEAPEST, 6.0, 6.0};
+        assert_true(lac_timing_trial(&ctx, &site, &p, may_decline, &choice));
+        assert_ptr_equal(choice.route, may_decline ? &sparse : &native);
+    }
+}
+
 /* A vendor's product that is predicted to take about as long as what serves loses little where it is tried:
  * it waits for a tenth of its time to be affordable, the others for all of theirs. */
 static void test_a_close_vendor_is_tried_early(void **state)
@@ -176,9 +196,9 @@ static void test_a_close_vendor_is_tried_early(void **state)
     ctx.learned.charged_us = 0.0;
     ctx.learned.spent_us = 290.0;
     lac_choice_t cheap = {&sparse, SPARSE, LAC_WHY_CHEAPEST, 3.0, 6.0};
-    assert_false(lac_timing_trial(&ctx, &far, &p, &cheap));
+    assert_false(lac_timing_trial(&ctx, &far, &p, false, &cheap));
     ctx.learned.spent_us = 310.0;
-    assert_true(lac_timing_trial(&ctx, &far, &p, &cheap));
+    assert_true(lac_timing_trial(&ctx, &far, &p, false, &cheap));
     assert_int_equal(cheap.row, DENSE);
     assert_true(far.tried_us == 3.0);
 }
@@ -357,6 +377,7 @@ int main(void)
                                        cmocka_unit_test(test_no_row),
                                        cmocka_unit_test(test_trials),
                                        cmocka_unit_test(test_a_close_vendor_is_tried_early),
+                                       cmocka_unit_test(test_no_trial_of_what_the_caller_serves),
                                        cmocka_unit_test(test_trials_find_the_truth),
                                        cmocka_unit_test(test_losers_are_tried_again),
                                        cmocka_unit_test(test_losers_are_looked_for),
