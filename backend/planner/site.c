@@ -226,7 +226,7 @@ lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool ch
     site->served = event == LAC_SITE_SERVED;
     site->stepped = true;
     if (site->state == LAC_SITE_PROBED) {
-        site->wait = 1; /* what a back-off doubles later */
+        if (event != LAC_SITE_PROMISES || !site->wait) site->wait = 1; /* what a back-off doubles later */
         site->countdown = site->granted = 0;
     } else if (site->state == LAC_SITE_SPARSE || event == LAC_SITE_COMPARED || event == LAC_SITE_LOST) {
         wait_calls(site, 0); /* a dense site: the next call probes */

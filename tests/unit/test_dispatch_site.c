@@ -150,6 +150,24 @@ static void test_states(void **state)
     assert_in_range(calls, 30, 100); /* what promises and never delivers is left alone */
 }
 
+/* What never delivers is probed less and less often, though each probe promises anew. */
+static void test_promises_wear_off(void **state)
+{
+    (void)state;
+    lac_site_t site = {0};
+    int probes = 0;
+    lac_site_next(&site, LAC_SITE_COMPARED, true, 2);
+    for (int call = 0; call < 100000; call++) {
+        if (site.countdown > 0 && site.countdown--) continue;
+        lac_site_next(&site, LAC_SITE_PROMISES, true, 2);
+        probes += call >= 50000;
+    }
+    assert_in_range(probes, 1000, 50000 / 10);
+    lac_site_next(&site, LAC_SITE_SERVED, true, 2);
+    lac_site_next(&site, LAC_SITE_PROMISES, true, 2);
+    assert_true(site.state == LAC_SITE_PROBED && site.wait == 1); /* it did deliver */
+}
+
 /* A site that is in use stays, whatever else comes and goes. */
 static void test_hot_sites_stay(void **state)
 {
@@ -203,6 +221,7 @@ int main(void)
                                        cmocka_unit_test(test_sites_in_use_stay),
                                        cmocka_unit_test(test_ids_end),
                                        cmocka_unit_test(test_states),
+                                       cmocka_unit_test(test_promises_wear_off),
                                        cmocka_unit_test(test_hot_sites_stay),
                                        cmocka_unit_test(test_back_off)};
     unit_begin();
