@@ -148,21 +148,23 @@ static void test_rows_and_columns(void **state)
     pieces = 0;
 }
 
-/* A row that lies as a line by rows is the transposed product to the BLAS, as its caller would call it; one
- * that lies by columns, with or without a space between its elements, is not. */
-static void test_a_row_as_it_was_written(void **state)
+/* A row or a column that lies as lines by rows is the transposed product to the BLAS, as its caller would
+ * call it; one that lies by columns, with or without a space between its elements, is not. */
+static void test_lines_as_they_were_written(void **state)
 {
     static const struct {
+        lac_dim_t rows, cols;
         lac_inc_t rs, cs;
         int64_t m, n; /* of the sgemm */
-    } lies[] = {{5, 1, 5, 1}, {8, 1, 5, 1}, {1, 1, 1, 5}, {1, 4, 1, 5}};
+    } lies[] = {{1, 5, 5, 1, 5, 1}, {1, 5, 8, 1, 5, 1}, {1, 5, 1, 1, 1, 5}, {1, 5, 1, 4, 1, 5},
+                {5, 1, 1, 1, 1, 5}, {5, 1, 4, 1, 1, 5}, {5, 1, 1, 5, 5, 1}, {5, 1, 1, 9, 5, 1}};
     const lac_blas_t blas = {.gemm = {take_product}, .gemv = {take_vector}};
     lac_exec_t exec = {.blas = &blas};
     lac_outcome_t out;
     (void)state;
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         lac_problem_t p = problem();
-        p.m = 1, p.n = 5, p.k = 3;
+        p.m = lies[i].rows, p.n = lies[i].cols, p.k = 3;
         p.a.rs = p.k, p.b.rs = p.n;
         p.crs = lies[i].rs, p.ccs = lies[i].cs;
         pieces = 0;
@@ -310,7 +312,7 @@ int main(void)
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_extents_of_one),
         cmocka_unit_test(test_rows_and_columns),
-        cmocka_unit_test(test_a_row_as_it_was_written),
+        cmocka_unit_test(test_lines_as_they_were_written),
     };
     unit_begin();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -22,12 +22,13 @@ static bool c_by_rows(const lac_problem_t *p)
     return (p->ccs == 1 || p->n == 1) && (p->crs >= p->n || p->m == 1);
 }
 
-/* One row that was written as a line of a matrix by rows. Both orders could write it; a caller says this one,
- * and the BLAS multiplies the transposed column twice as fast as the row (1 x 63 x 177: 4.7 and 2.9 us, 1 x
- * 100 x 400: 16.6 and 10.8; OpenBLAS 0.3.21, SkylakeX, 2026-11). */
-static bool c_is_a_line(const lac_problem_t *p)
+/* One row or column that was written as lines of a matrix by rows. Both orders could write it; a caller says
+ * this one, and the BLAS multiplies the transposed column twice as fast as the row (1 x 63 x 177: 4.7 and 2.9
+ * us, 1 x 100 x 400: 16.6 and 10.8; OpenBLAS 0.3.21, SkylakeX, 2026-11). */
+static bool c_lies_by_rows(const lac_problem_t *p)
 {
-    return p->m == 1 && p->n > 1 && p->ccs == 1 && p->crs >= p->n;
+    bool row = p->m == 1 && p->n > 1 && p->crs >= p->n, column = p->n == 1 && p->m > 1;
+    return p->ccs == 1 && (row || column);
 }
 
 /* A copy lies by rows: its strides are its columns. */
@@ -201,6 +202,18 @@ static void scatter(const lac_problem_t *p, const void *product)
         }
 }
 
+/* Of one row or column; false: sgemv cannot say these strides. */
+static bool run_vector(const lac_blas_t *blas, const lac_problem_t *p, const lac_dense_view_t *a,
+                       const lac_dense_view_t *b)
+{
+    const blas_calls_t calls = calls_of(blas, p, true);
+    if (p->n == 1 && multiply_vector(&calls, p->m, p->k, by_blas(a->buf, a->rs, a->cs, p->m, p->k), b->buf,
+                                     p->k == 1 ? 1 : b->rs, p->c, p->m == 1 ? 1 : p->crs))
+        return true;
+    return p->m == 1 && multiply_vector(&calls, p->n, p->k, by_blas(b->buf, b->cs, b->rs, p->n, p->k), a->buf,
+                                        p->k == 1 ? 1 : a->cs, p->c, p->n == 1 ? 1 : p->ccs);
+}
+
 static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                               lac_outcome_t *out)
 {
@@ -210,17 +223,10 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     lac_status_t status = lac_dense_view(exec, &p->a, p->dt, p->m, p->k, true, LAC_WORK_A, &a);
     if (!status) status = lac_dense_view(exec, &p->b, p->dt, p->k, p->n, true, LAC_WORK_B, &b);
     if (status) return status;
-    bool direct = c_by_columns(p) || c_by_rows(p), vector = by_vector(p);
-    const blas_calls_t calls = calls_of(blas, p, direct), in_place = calls_of(blas, p, true);
-    if (vector && p->n == 1 &&
-        multiply_vector(&in_place, p->m, p->k, by_blas(a.buf, a.rs, a.cs, p->m, p->k), b.buf,
-                        p->k == 1 ? 1 : b.rs, p->c, p->m == 1 ? 1 : p->crs))
-        return LAC_OK;
-    if (vector && p->m == 1 &&
-        multiply_vector(&in_place, p->n, p->k, by_blas(b.buf, b.cs, b.rs, p->n, p->k), a.buf,
-                        p->k == 1 ? 1 : a.cs, p->c, p->n == 1 ? 1 : p->ccs))
-        return LAC_OK;
-    if (c_by_columns(p) && !c_is_a_line(p)) {
+    if ((p->m == 1 || p->n == 1) && by_vector(p) && run_vector(blas, p, &a, &b)) return LAC_OK;
+    bool direct = c_by_columns(p) || c_by_rows(p);
+    const blas_calls_t calls = calls_of(blas, p, direct);
+    if (c_by_columns(p) && !c_lies_by_rows(p)) {
         multiply(&calls, p->m, p->n, p->k, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
                  by_blas(b.buf, b.rs, b.cs, p->k, p->n), p->c, p->ccs);
         return LAC_OK;
