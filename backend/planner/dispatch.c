@@ -90,10 +90,11 @@ static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_sit
                                  bool trusts)
 {
     unsigned epoch;
-    if (!site || trusts || lac_timing_weighs(ctx, site, &epoch)) return choose(ctx, p, site, wanted, trusts);
+    if (!site || trusts) return choose(ctx, p, site, wanted, trusts);
+    bool anew = lac_timing_weighs(ctx, site, &epoch);
     lac_decision_key_t facts;
     lac_decision_key(&facts, p, wanted, site->route, epoch);
-    const lac_choice_t *before = lac_decision_cache_find(&site->cache, &facts);
+    const lac_choice_t *before = anew ? NULL : lac_decision_cache_find(&site->cache, &facts);
     if (!before) {
         site->cache = (lac_decision_cache_t){facts, choose(ctx, p, site, wanted, false)};
         return site->cache.choice;
@@ -304,6 +305,15 @@ static void learn_time(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     if (!gave_up) lac_history_timed(ctx, site, p, choice->row, predicted_us(ctx, p, choice->row), took_us);
 }
 
+/* True where the host's clock times the run; of one that it does not, what was expected counts. */
+static bool is_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_t *choice)
+{
+    if (!site || !lac_timing_every_call(ctx)) return false;
+    bool rests = choice->route->role == LAC_ROLE_DENSE && !is_trial(choice) && lac_timing_rests(ctx, site);
+    if (rests) lac_timing_spend(ctx, site, choice->cost_us);
+    return !rests;
+}
+
 /* Runs what was chosen, or declines where that gives up, and tells the site and the user. */
 static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_request_t *request,
                           lac_choice_t *choice)
@@ -319,7 +329,8 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
         p = &product;
     }
 
-    bool learns = site && lac_timing_every_call(ctx), clocked = lac_device_timing_begin(ctx, site, choice);
+    bool learns = is_timed(ctx, site, choice),
+         clocked = ctx->backend->clock && lac_device_timing_begin(ctx, site, choice);
     bool timed = compared || learns || lac_report_wanted(&ctx->policy);
     double begin_us = timed ? ctx->now_us() : 0.0;
     lac_status_t status = decided->run(decided, ctx->exec, p, &out);
@@ -349,7 +360,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     ctx->learned.charge_us = 0.0; /* a trial of which nobody said what it took counts for its worst */
     apply_policy(&ctx->policy, p);
     if (lac_problem_guarantees(p)) request->may_decline = false; /* a BLAS multiplies zeros */
-    lac_device_timing_collect(ctx);
+    if (ctx->backend->clock) lac_device_timing_collect(ctx);
     lac_site_t *site = site_of(ctx, p, request);
     if (site && !request->may_decline && site->state == LAC_SITE_NEW)
         site->countdown = 0; /* not in passing */

@@ -64,6 +64,7 @@ void lac_shadow_end(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p
 
 void lac_shadow_free(lac_shadow_t *shadow)
 {
+    if (!shadow->c) return;
     lac_free(shadow->c);
     shadow->c = NULL;
 }

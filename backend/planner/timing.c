@@ -25,6 +25,12 @@
  * of 1 x 1 x 1 took 0.77 us, and 0.50 with this (two-core Xeon, 2026-11-23). */
 #define WEIGH_EVERY 8
 
+/* Where the vendor's product serves on the host, the calls that are timed, weigh the routes and ask what else
+ * there is to try lie a sixteenth of all calls so far apart, and REST_MAX at most: the others pass through
+ * 2000 instructions of ours in place of 6600 (100 x 100 x 100, AVX2, counted 2026-11-25). A power of 2. */
+#define REST_SHARE 16
+#define REST_MAX   64
+
 /* On a device a timed run takes a closed gate, two events and their questions: 15 to 30 us of a program that
  * waits for each product, where products of 20 us are usual (60 shapes of ten calls, H200, 2026-11-23). So
  * short products are left alone in their first calls, which promise the dense call's time and 3 % in all. */
@@ -142,11 +148,29 @@ bool lac_timing_every_call(const lac_ctx_t *ctx)
     return learns(ctx) && !is_asynchronous(ctx);
 }
 
+static bool serves_vendor(const lac_site_t *site)
+{
+    return site->route && site->route->role == LAC_ROLE_DENSE;
+}
+
+/* Calls from one that learns to the next: a power of 2. */
+static uint64_t rest_of(uint64_t calls)
+{
+    if (calls >= REST_SHARE * REST_MAX) return REST_MAX;
+    return UINT64_C(1) << (63 - __builtin_clzll(calls / REST_SHARE | 1));
+}
+
+bool lac_timing_rests(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    if (!serves_vendor(site) || site->probed || site->calls % rest_of(site->calls) == 0) return false;
+    return lac_timing_every_call(ctx) && lac_timing_is_known(site, site->dense_row);
+}
+
 bool lac_timing_weighs(const lac_ctx_t *ctx, const lac_site_t *site, unsigned *epoch)
 {
-    bool every_call = lac_timing_every_call(ctx);
-    *epoch = every_call ? site->learned / WEIGH_EVERY : site->learned;
-    return every_call && site->calls < SITE_KNOWN;
+    bool every_call = lac_timing_every_call(ctx), vendor = every_call && serves_vendor(site);
+    *epoch = vendor ? 0 : every_call ? site->learned / WEIGH_EVERY : site->learned;
+    return vendor ? !lac_timing_rests(ctx, site) : every_call && site->calls < SITE_KNOWN;
 }
 
 bool lac_timing_is_known(const lac_site_t *site, int row)
@@ -162,6 +186,7 @@ static bool is_sparse(const lac_route_t *route)
 /* Our dense kernel does not stand in for a BLAS that the call would be left to. */
 static bool can_be_tried(const lac_route_t *route, bool may_decline)
 {
+    if (route->role == LAC_ROLE_NATIVE && may_decline) return false;
     return route->role != LAC_ROLE_TRIVIAL && route->role != LAC_ROLE_ORACLE &&
            route->role != LAC_ROLE_EITHER;
 }
@@ -186,7 +211,6 @@ bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site)
 /* What a route lost by may have been the machine's bad moment: now and then it may show better times. */
 static void reset_runs(lac_site_t *site, int serving)
 {
-    if (route->role == LAC_ROLE_NATIVE && may_decline) return false;
     site->again_at = again_at(site) * AGAIN_TIMES;
     for (int i = 0; i < LAC_ROUTES_MAX; i++)
         if (i != serving && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
@@ -216,7 +240,9 @@ bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site)
  * alone, where the dense route serves. */
 static bool may_ask(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    if (!is_asynchronous(ctx)) return site->calls < SITE_KNOWN || site->calls % WEIGH_EVERY == 0;
+    if (!is_asynchronous(ctx))
+        return site->probed || serves_vendor(site) || site->calls < SITE_KNOWN ||
+               site->calls % WEIGH_EVERY == 0;
     uint64_t every = site->calls < SITE_KNOWN ? ASK_EVERY : ASK_SELDOM;
     bool due = site->probed || site->calls % every == 0;
     return due && !is_captured(ctx);
@@ -302,7 +328,7 @@ static void charge(lac_ctx_t *ctx, lac_site_t *site, const trial_t *trial, doubl
 bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, bool may_decline,
                       lac_choice_t *choice)
 {
-    if (!learns(ctx)) return false;
+    if (!learns(ctx) || lac_timing_rests(ctx, site)) return false;
     if (is_asynchronous(ctx) && site->calls >= again_at(site)) reset_runs(site, choice->row);
     double budget = budget_us(ctx);
     if (budget <= 0.0 || !is_hot(ctx, site) || !may_ask(ctx, site)) return false;

@@ -29,12 +29,18 @@ void lac_timing_learn_dense(lac_ctx_t *ctx, const lac_problem_t *p, double predi
  * longer what the trial that it was, if any, might have lost. */
 void lac_timing_settle(lac_ctx_t *ctx, double took_us, double instead_us);
 
-/* True where the host's clock times each call; where calls return before their work is done, timing.h.
- */
+/* True where the host's clock times calls as they are made; where these return before their work is done,
+ * lac_device_timing_begin. */
 bool lac_timing_every_call(const lac_ctx_t *ctx);
 
-/* True where the site's routes are weighed anew for each call: where each call is timed, until the site is
- * known. *epoch changes where they are to be weighed again. */
+/* True where this call learns nothing if the vendor's product serves it, as it did the one before on the
+ * host: it is not timed, weighs no routes and makes no trial. The more calls a site has had, the more of them
+ * rest. */
+bool lac_timing_rests(const lac_ctx_t *ctx, const lac_site_t *site);
+
+/* True where the site's routes are weighed anew for this call: where each call is timed, until the site is
+ * known, and where the vendor's product serves, if the call does not rest. *epoch changes where they are to
+ * be weighed again all the same. */
 bool lac_timing_weighs(const lac_ctx_t *ctx, const lac_site_t *site, unsigned *epoch);
 
 /* True where the route in `row` was measured often enough at this site. */

@@ -13,8 +13,7 @@ static bool waited;
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
-    (void)route, (void)p;
-    return LAC_FITS;
+    return route->side == LAC_SIDE_LEFT && p->a.density < 0 ? LAC_REFUSED_DENSITY_UNKNOWN : LAC_FITS;
 }
 
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
@@ -153,11 +152,38 @@ static void test_known_site(void **state)
     lac_sites_free(&ctx.sites);
 }
 
+/* Where the vendor's product serves, calls soon rest: they neither weigh routes nor read the clock, and what
+ * they are expected to take counts all the same. */
+static void test_a_dense_site_rests(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(&host);
+    for (int i = 0; i < 2048; i++) call(&ctx, 0.9, 4, NULL);
+    const lac_site_t *site = lac_site_at(&ctx.sites, 0);
+    assert_ptr_equal(site->route, &dense);
+    int again = 0;
+    unsigned timed = site->learned;
+    double spent = site->spent_us;
+    for (int i = 0; i < 640; i++) {
+        unsigned before = site->learned;
+        double before_us = site->spent_us;
+        int now = call(&ctx, 0.9, 4, NULL);
+        again += now > 0;
+        if (site->learned == before && now == 0)
+            assert_true(site->spent_us == before_us + site->cache.choice.cost_us);
+    }
+    assert_int_equal(site->learned - timed, 10);
+    assert_int_equal(again, 10);
+    assert_true(site->spent_us > spent);
+    lac_sites_free(&ctx.sites);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_facts), cmocka_unit_test(test_forced),
                                        cmocka_unit_test(test_clock_has_a_say),
-                                       cmocka_unit_test(test_known_site)};
+                                       cmocka_unit_test(test_known_site),
+                                       cmocka_unit_test(test_a_dense_site_rests)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,42 @@ static void test_no_trial_of_what_the_caller_serves(void **state)
     }
 }
 
+/* Of the calls that the vendor's product serves on the host, fewer and fewer learn: none rests before its
+ * time is known, where another route serves, or where the call was probed. */
+static void test_rests(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(true), off = context(false);
+    lac_site_t site = {.route = &dense, .dense_row = DENSE, .runs = {[DENSE] = 3}};
+    int learn[3] = {0};
+    unsigned epoch, same;
+    for (site.calls = 1; site.calls <= 10240; site.calls++) {
+        bool rests = lac_timing_rests(&ctx, &site);
+        if (site.calls < 32) assert_false(rests);
+        learn[(site.calls > 128) + (site.calls > 1024)] += !rests;
+        assert_true(lac_timing_weighs(&ctx, &site, &epoch) == !rests);
+        site.learned += 9;
+        lac_timing_weighs(&ctx, &site, &same);
+        assert_int_equal(epoch, same); /* what was weighed stands until the next that learns */
+        assert_false(lac_timing_rests(&off, &site));
+    }
+    assert_in_range(learn[0], 48, 96);
+    assert_in_range(learn[1], 32, 64);
+    assert_int_equal(learn[2], (10240 - 1024) / 64);
+    site.calls = 10239;
+    assert_true(lac_timing_rests(&ctx, &site));
+    ctx.learned.spent_us = 1e6;
+    assert_int_equal(tried(&ctx, &site).why, LAC_WHY_CHEAPEST);
+    site.probed = true;
+    assert_false(lac_timing_rests(&ctx, &site));
+    assert_int_equal(tried(&ctx, &site).why, LAC_WHY_TRIAL); /* its density is known in this call alone */
+    site.probed = false;
+    site.runs[DENSE] = 2;
+    assert_false(lac_timing_rests(&ctx, &site));
+    site.runs[DENSE] = 3, site.route = &sparse;
+    assert_false(lac_timing_rests(&ctx, &site));
+}
+
 /* A vendor's product that is predicted to take about as long as what serves loses little where it is tried:
  * it waits for a tenth of its time to be affordable, the others for all of theirs. */
 static void test_a_close_vendor_is_tried_early(void **state)
@@ -378,6 +414,7 @@ int main(void)
                                        cmocka_unit_test(test_trials),
                                        cmocka_unit_test(test_a_close_vendor_is_tried_early),
                                        cmocka_unit_test(test_no_trial_of_what_the_caller_serves),
+                                       cmocka_unit_test(test_rests),
                                        cmocka_unit_test(test_trials_find_the_truth),
                                        cmocka_unit_test(test_losers_are_tried_again),
                                        cmocka_unit_test(test_losers_are_looked_for),
