@@ -18,7 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the products are of. */
+typedef struct regret_type {
+    const char *name; /* of the option and in the report */
+    ref_op_t op;
+    lac_dt_t dt;
+} regret_type_t;
+
+static const regret_type_t types[] = {{"f32", REF_SGEMM, LAC_F32}, {"f64", REF_DGEMM, LAC_F64}};
+
 typedef struct regret_options {
+    const regret_type_t *type;
     int count;
     uint64_t seed;
     int64_t max_extent;
@@ -41,10 +51,10 @@ static double short_density(double d)
     return v > 1.0 ? 1.0 : v;
 }
 
-static ref_operand_t bench_operand(rng_t *rng, bool sparse)
+static ref_operand_t bench_operand(rng_t *rng, lac_dt_t dt, bool sparse)
 {
     static const ref_structure_t structure[] = {REF_BERNOULLI, REF_BLOCK, REF_ROW, REF_COLUMN, REF_POWER};
-    ref_operand_t x = {.layout = {.step = 1}, .pattern = {.density = 1.0}};
+    ref_operand_t x = {.dt = dt, .layout = {.step = 1}, .pattern = {.density = 1.0}};
     if (!sparse) return x;
     double density = short_density(exp(log(1e-4) * rng_unit(rng)));
     x.pattern =
@@ -53,22 +63,23 @@ static ref_operand_t bench_operand(rng_t *rng, bool sparse)
 }
 
 /* Problem number `index`: extents log-uniform in 1 .. max_extent with at most max_flops in the dense product,
- * densities log-uniform in 1e-4 .. 1, one or both sides sparse. */
-static ref_problem_t regret_problem(uint64_t seed, uint64_t index, int64_t max_extent, double max_flops)
+ * densities log-uniform in 1e-4 .. 1, one or both sides sparse; the same for each type but for that. */
+static ref_problem_t regret_problem(const regret_options_t *options, uint64_t index)
 {
-    rng_t rng = {.stream = ref_stream(seed, index)};
-    ref_problem_t p = {.op = REF_SGEMM, .alpha = 1.0f, .seed = 1 + index};
+    const regret_type_t *type = options->type;
+    rng_t rng = {.stream = ref_stream(options->seed, index)};
+    ref_problem_t p = {.op = type->op, .alpha = 1.0f, .seed = 1 + index};
     p.trans_a = rng_below(&rng, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
     p.trans_b = rng_below(&rng, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
     do {
-        p.m = rng_log_uniform(&rng, max_extent);
-        p.k = rng_log_uniform(&rng, max_extent);
-        p.n = rng_log_uniform(&rng, max_extent);
-    } while (2.0 * (double)p.m * (double)p.k * (double)p.n > max_flops);
+        p.m = rng_log_uniform(&rng, options->max_extent);
+        p.k = rng_log_uniform(&rng, options->max_extent);
+        p.n = rng_log_uniform(&rng, options->max_extent);
+    } while (2.0 * (double)p.m * (double)p.k * (double)p.n > options->max_flops);
     uint64_t sides = rng_below(&rng, 5);
-    p.a = bench_operand(&rng, sides != 1 && sides != 2);
-    p.b = bench_operand(&rng, sides != 0 && sides != 3);
-    p.c = bench_operand(&rng, false);
+    p.a = bench_operand(&rng, type->dt, sides != 1 && sides != 2);
+    p.b = bench_operand(&rng, type->dt, sides != 0 && sides != 3);
+    p.c = bench_operand(&rng, type->dt, false);
     return p;
 }
 
@@ -115,11 +126,6 @@ static void confirm(regret_run_t *run, uint64_t index, const bench_options_t *be
                  (unsigned long long)index);
 }
 
-static ref_problem_t numbered(const regret_options_t *options, uint64_t index)
-{
-    return regret_problem(options->seed, index, options->max_extent, options->max_flops);
-}
-
 static int time_all(regret_run_t *run, const bench_options_t *bench_options, const regret_options_t *options,
                     const char *command)
 {
@@ -128,7 +134,7 @@ static int time_all(regret_run_t *run, const bench_options_t *bench_options, con
     uint64_t index = 0;
     /* All-zero operands are skipped; the bound is for parameters that give hardly anything else. */
     while (code == EXIT_OK && run->count < (size_t)options->count && index < 10 * (uint64_t)options->count) {
-        ref_problem_t p = numbered(options, index++);
+        ref_problem_t p = regret_problem(options, index++);
         progress("regret: %zu of %d", run->count + 1, options->count);
         size_t before = run->count;
         code = time_one(run, bench, &p, bench_options, command);
@@ -145,7 +151,7 @@ static int time_only(regret_run_t *run, const bench_options_t *bench_options, co
                      const char *command)
 {
     bench_case_t *bench = malloc(sizeof *bench);
-    ref_problem_t p = numbered(options, (uint64_t)options->only);
+    ref_problem_t p = regret_problem(options, (uint64_t)options->only);
     int code = bench ? time_one(run, bench, &p, bench_options, command) : EXIT_UNAVAILABLE;
     free(bench);
     if (code != EXIT_OK || options->hand_to < 0) return code;
@@ -262,6 +268,7 @@ static int write_json(regret_run_t *run, const regret_options_t *options, lac_ct
     bool ok = json_open(&json, options->json) != NULL;
     if (ok) {
         report_json_head(&json, "lacuna-regret-1", ctx);
+        json_text(&json, "type", options->type->name);
         json_integer(&json, "seed", (int64_t)options->seed);
         json_integer(&json, "max_extent", options->max_extent);
         json_number(&json, "max_flops", options->max_flops);
@@ -316,6 +323,7 @@ enum {
     KEY_REPEAT,
     KEY_MIN_TIME,
     KEY_SEED,
+    KEY_TYPE,
     KEY_COUNT,
     KEY_MAX_DIM,
     KEY_MAX_FLOPS,
@@ -335,6 +343,7 @@ static const struct argp_option regret_table[] = {
     {"baseline", KEY_BASELINE, "NAME", 0, "compare with this: 'vendor' (default), or a route", 1},
     {"count", KEY_COUNT, "N", 0, "N problems (default 300)", 2},
     {"seed", KEY_SEED, "S", 0, "the seed of the problems (default 1)", 2},
+    {"type", KEY_TYPE, "TYPE", 0, "products of f32 (default) or f64", 2},
     {"max-dim", KEY_MAX_DIM, "N", 0, "extents up to N (default 2048; on a device 8192)", 2},
     {"max-flops", KEY_MAX_FLOPS, "F", 0,
      "at most F flops in the dense product (default 1e9; on a device 2e10)", 2},
@@ -347,6 +356,14 @@ static const struct argp_option regret_table[] = {
     {"json", KEY_JSON, "FILE", 0, "write everything to FILE ('-': standard output)", 4},
     {0},
 };
+
+static const regret_type_t *parse_type(struct argp_state *state, const char *name)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(name, types[i].name) == 0) return &types[i];
+    argp_error(state, "--type: expected f32 or f64, found '%s'", name);
+    return types;
+}
 
 static error_t parse_regret(int key, char *arg, struct argp_state *state)
 {
@@ -372,6 +389,9 @@ static error_t parse_regret(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SEED:
         a->regret.seed = (uint64_t)parse_integer(state, "--seed", arg, 0, INT64_MAX);
+        return 0;
+    case KEY_TYPE:
+        a->regret.type = parse_type(state, arg);
         return 0;
     case KEY_COUNT:
         a->regret.count = (int)parse_integer(state, "--count", arg, 1, 1000000);
@@ -418,7 +438,8 @@ int apitest_regret(int argc, char **argv)
                   .min_time_s = 0.04,
                   .drop_factor = 3.0,
                   .cache[BENCH_WARM] = true},
-        .regret = {.count = 300, .seed = 1, .again = 1.0, .only = -1, .hand_to = -1, .argv = argv},
+        .regret =
+            {.type = types, .count = 300, .seed = 1, .again = 1.0, .only = -1, .hand_to = -1, .argv = argv},
         .routes = "all",
     };
     argp_parse(&argp, argc, argv, 0, NULL, &a);

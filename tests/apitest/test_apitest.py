@@ -50,7 +50,7 @@ class Calls(unittest.TestCase):
 
     def test_usage(self):
         for arguments in ((), ("chekc",), ("check", "--corrupt", "lac_nothing", SMALL), ("regret", "--count", "-3"),
-                          ("regret", SMALL), ("regret", "--baseline", "auto"), ("check", "--route", "evnet", SMALL)):
+                          ("regret", SMALL), ("regret", "--baseline", "auto"), ("regret", "--type", "f16"), ("check", "--route", "evnet", SMALL)):
             self.assertEqual(2, apitest(*arguments)[0], arguments)
 
 
@@ -160,6 +160,19 @@ class Regret(unittest.TestCase):
             self.assertIn(alone, ([], [problem]))
             found += len(alone)
         self.assertGreater(found, 0)
+
+    def test_doubles(self):
+        """The same problems, of doubles, timed anew too; the report says the type."""
+        floats, _ = self.regret("--again-above", "1e9")
+        doubles, err = self.regret("--type", "f64", "--again-above", "0")
+        self.assertEqual((floats["type"], doubles["type"]), ("f32", "f64"))
+        self.assertGreater(len(doubles["problems"]), 0)
+        drawn = {p["problem"].replace("sgemm:", "dgemm:") for p in floats["problems"]}
+        found = {p["problem"] for p in doubles["problems"]}
+        self.assertTrue(all(problem.startswith("dgemm:") for problem in found), found)
+        self.assertTrue(found & drawn, (found, drawn))  # but for those that had a lane far slower than the fastest
+        again = sum("allowed_again" in p for p in doubles["problems"])
+        self.assertEqual(again + err.count("could not be timed again"), len(doubles["problems"]), err)
 
     def test_no_such_device(self):
         code, out, err = apitest("regret", "--device", "cuda:1023")
