@@ -102,7 +102,7 @@ def main(report_path, picture_path):
     draw_routes(routes, found)
     draw_regret(regret, found)
     draw_shares(shares, report["problems"])
-    figure.suptitle(caption(report).split(";")[0] + f"; {len(report['problems'])} random problems, "
+    figure.suptitle(caption(report).split(";")[0] + f"; {len(report['problems'])} random problems of {report.get('type', 'f32')}, "
                     f"{report['date'][:10]}, commit {report['commit']}", fontsize=9)
     figure.tight_layout()
     figure.savefig(picture_path, dpi=110, metadata={"Software": None})

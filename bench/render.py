@@ -43,7 +43,7 @@ PERFORMANCE = """# Performance
 REGRET_HEAD = """## How good the decisions are
 
 Each row is one run of `apitest regret`: random problems with extents log-uniform in 1 .. 8192, densities
-log-uniform in 0.0001 .. 1, and five patterns of zeros. *Regret* is time(auto) / time(best route): 1 means that the
+log-uniform in 0.0001 .. 1, and five patterns of zeros, of floats (f32) or doubles (f64). *Regret* is time(auto) / time(best route): 1 means that the
 dispatcher always chose the best route. *Slower than promised* counts the problems on which Lacuna took more than 2 %
 *and* more than 1.5 µs longer than the vendor's dense product called directly; what seems so is timed again, eight times
 as long, by three fresh processes of which the median counts (*judged by* says where an older report had one run alone).
@@ -251,26 +251,31 @@ def picture(found):
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
+def regret_type(report):
+    """Of what its products were; f32 where an older report does not say."""
+    return report.get("type", "f32")
+
+
 def regret_table(found):
-    """One report of each machine, seed and kind of machine constants: regret.json where there are several."""
+    """One report of each machine, type, seed and kind of machine constants: regret.json where there are several."""
     newest = {}
     for machine, files in found.items():
         for path, report in files:
             if report["schema"] == REGRET:
                 facts = report["machine"]
                 shipped = facts.get("device constants", facts.get("constants", "defaults")).startswith(("defaults", "as shipped"))
-                key = machine, report["seed"], "as shipped" if shipped else "tuned"
+                key = machine, regret_type(report), report["seed"], "as shipped" if shipped else "tuned"
                 rank = path.name == "regret.json", report["date"]
                 if key not in newest or rank > newest[key][0]:
                     newest[key] = rank, path, report
     rows = []
-    for (machine, seed, constants), (_, path, report) in newest.items():
+    for (machine, kind, seed, constants), (_, path, report) in newest.items():
         over = report["auto_over_best"]
-        rows.append((f"[{machine}](../../bench/results/{machine}/{path.name})", str(seed), constants, str(len(report["problems"])),
+        rows.append((f"[{machine}](../../bench/results/{machine}/{path.name})", kind, str(seed), constants, str(len(report["problems"])),
                      *(f"{over[part]:.3f}" for part in ("geometric_mean", "p95", "worst")),
                      f"{1 / report['auto_over_baseline']['geometric_mean']:.2f}x", str(report["promise_broken"]),
                      f"{report['processes_again']} processes" if "processes_again" in report else "one run"))
-    return table(("machine", ">seed", "machine constants", ">problems", ">regret, geometric mean", ">95th percentile", ">worst", ">speedup, geometric mean",
+    return table(("machine", "type", ">seed", "machine constants", ">problems", ">regret, geometric mean", ">95th percentile", ">worst", ">speedup, geometric mean",
                   ">slower than promised", "judged by"), rows) if rows else ""
 
 
@@ -341,7 +346,8 @@ def results_page(root, found):
             if picture_of.exists():
                 link += f", [picture](../../bench/results/{folder.name}/{picture_of.name})"
             held = next((report[key] for key in ("problems", "results", "programs") if key in report), None)
-            rows.append((link, SUBJECTS.get(path.stem.split("_")[0], ""), str(len(held)) if held else "",
+            of = f", of {report['type']}" if report.get("schema") == REGRET and regret_type(report) != "f32" else ""
+            rows.append((link, SUBJECTS.get(path.stem.split("_")[0], "") + of, str(len(held)) if held else "",
                          (report.get("date") or "")[:10], f"`{report['commit']}`" if report.get("commit") else ""))
         parts.append(f"## {folder.name}\n\n" + table(("file", "subject", ">rows", "date", "commit"), rows) + "\n")
     return "\n".join(parts)
@@ -379,7 +385,7 @@ def regret_section(report):
     rows = [(name, *(f"{report[key][part]:.3f}" for part in ("geometric_mean", "median", "p95", "worst")))
             for name, key in (("auto / best route", "auto_over_best"), ("auto / baseline", "auto_over_baseline"))]
     worst = sorted(report["problems"], key=lambda p: -p["auto_over_best"])[:10]
-    text = (f"{len(report['problems'])} random problems, extents log-uniform in 1 .. {report['max_extent']}, at most "
+    text = (f"{len(report['problems'])} random problems of {regret_type(report)}, extents log-uniform in 1 .. {report['max_extent']}, at most "
             f"{report['max_flops']:g} dense flops, seed {report['seed']}.\n\n")
     text += table(("", ">geometric mean", ">median", ">95th percentile", ">worst"), rows)
     text += (f"\n\nSlower than the baseline by more than 2 % and by more than 1.5 µs: {report['promise_broken']}.\n\n"

@@ -273,13 +273,15 @@ class Render(unittest.TestCase):
         self.assertIn("| 60.0 µs | 5.00 µs | 12x |", kernels)
 
     def test_decisions(self):
-        """A regret report becomes a row of the page and the dots of the picture; one without a device stands beside one with."""
+        """A regret report becomes a row of the page and the dots of the picture; one without a device stands beside one with, and one
+        of doubles beside one of floats, which alone is drawn."""
         def report(machine, over, problems):
             figures = {"geometric_mean": over, "median": over, "p95": over, "worst": over}
             return {"schema": "lacuna-regret-1", "date": "2026-01-01", "commit": "c", "seed": 5, "machine": machine,
-                    "auto_over_best": figures, "auto_over_baseline": {**figures, "geometric_mean": 0.5}, "promise_broken": 3,
+                    "auto_over_best": figures, "auto_over_baseline": {**figures, "geometric_mean": 0.5}, "promise_broken": 3, "max_extent": 64, "max_flops": 1e9,
                     "problems": problems}
-        dots = [{"problem": f"sgemm:NN:10x50x50:A=bern{density}:s1", "chosen": chosen, "auto_over_baseline": over}
+        dots = [{"problem": f"sgemm:NN:10x50x50:A=bern{density}:s1", "chosen": chosen, "auto_over_baseline": over, "auto_over_best": 1.0,
+                 "auto_us": 1.0, "best_us": 1.0, "best": chosen}
                 for density, chosen, over in ((0.01, "event left", 0.1), (1, "dense", 1.0))]
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
@@ -287,14 +289,20 @@ class Render(unittest.TestCase):
                                         ("a-host", {"processor": "Some Processor", "constants": "/some/file.tune"}, 1.5)):
                 (root / "bench/results" / name).mkdir(parents=True)
                 (root / "bench/results" / name / "regret.json").write_text(json.dumps(report(machine, over, dots)))
+            of_doubles = root / "bench/results/a-host/regret_f64.json"
+            of_doubles.write_text(json.dumps({**report({"constants": "defaults"}, 1.75, dots[:1]), "type": "f64"}))
             (root / "README.md").write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
             done = self.run_render(root)
             self.assertEqual(done.returncode, 0, done.stderr)
-            readme, page, picture = ((root / name).read_text(encoding="utf-8")
-                                     for name in ("README.md", "docs/user/performance.md", "docs/speedup.svg"))
+            shown = self.run_render(root, "--show", str(of_doubles)).stdout
+            readme, page, picture, results = ((root / name).read_text(encoding="utf-8") for name in
+                                              ("README.md", "docs/user/performance.md", "docs/speedup.svg", "docs/dev/results.md"))
         self.assertIn("](docs/speedup.svg)", readme)
-        self.assertIn("| 5 | as shipped | 2 | 1.250 | 1.250 | 1.250 | 2.00x | 3 |", page)
-        self.assertIn("| 5 | tuned | 2 | 1.500 |", page)
+        self.assertIn("| f32 | 5 | as shipped | 2 | 1.250 | 1.250 | 1.250 | 2.00x | 3 |", page)
+        self.assertIn("| f32 | 5 | tuned | 2 | 1.500 |", page)
+        self.assertIn("| f64 | 5 | as shipped | 1 | 1.750 |", page)
+        self.assertIn("against the best route, of f64 | 1 |", results)
+        self.assertIn("1 random problems of f64,", shown)
         self.assertEqual(picture.count(' r="2.6"'), 4)
 
     def test_first_calls(self):
