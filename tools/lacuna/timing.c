@@ -3,6 +3,7 @@
  * Statistics of samples, the load of the machine, and interleaved timing on host and device. */
 #include "timing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -109,18 +110,21 @@ double machine_load_wait(double share, double wait_idle_s)
 /* Untimed calls before each warm sample last this long (one call at least): the caches, the clock of the
  * processor and the branch predictor forget while others run. */
 #define SETTLE_US 1000.0
-/* OpenBLAS's threads look for work for 2^26 cycles before they sleep, and would take processors from the next
- * contender, which settles for so long then. A call shorter than LINGERS_FROM has not woken them. */
-#define LINGER_US    30000.0
-#define LINGERS_FROM 100.0
-#define COLD_ROUNDS  15
-#define FIRST_INNER  4 /* calls of the sample from which a contender that measures itself is calibrated */
+/* OpenBLAS's threads look for work for 2^26 cycles before they sleep, and take processors from whoever comes
+ * next; once they sleep, they have to be woken, and to find processors. So whoever comes between the BLAS and
+ * others, or the reverse, settles for so long. A call shorter than WAKES_FROM has not woken them (OpenBLAS
+ * takes two threads from 2^19 multiply-adds on). */
+#define LINGER_US   30000.0
+#define WAKES_FROM  10.0
+#define VISIT_MAX   16 /* samples of one visit, where settling takes longer than sampling */
+#define COLD_ROUNDS 15
+#define FIRST_INNER 4 /* calls of the sample from which a contender that measures itself is calibrated */
 
-/* How long the contender behind this one has to settle. */
-static double settle_after(const timed_contender_t *contender, double call_us)
+/* How long a contender has to settle behind the one `before` it. */
+static double settle_us(const timed_contender_t *before, const timed_contender_t *contender)
 {
     if (contender->measure) return 0.0;
-    return contender->lingers && call_us >= LINGERS_FROM ? LINGER_US : SETTLE_US;
+    return before->wakes != contender->wakes ? LINGER_US : SETTLE_US;
 }
 
 static bool warm_up(timed_contender_t *contender, const timing_plan_t *plan)
@@ -174,10 +178,17 @@ static double try_out(timed_contender_t *contender, const timing_plan_t *plan)
     return again ? sample_once(contender, us < 1.0 ? 64 : 8) : us;
 }
 
-/* Fills inner; the time of one round in *round_us. */
-static void calibrate(timed_contender_t *contenders, int count, const timing_plan_t *plan, double *round_us)
+/* The contenders that are timed in the order in which they are visited, and what a round of visits takes. */
+typedef struct tour {
+    timed_contender_t **stop;
+    int count;
+    double sampling_us, settling_us; /* of a round of one sample each; besides */
+    int visit;                       /* samples of one visit */
+} tour_t;
+
+/* Fills inner and wakes. */
+static void calibrate(timed_contender_t *contenders, int count, const timing_plan_t *plan, tour_t *tour)
 {
-    *round_us = 0.0;
     for (int i = 0; i < count; i++) {
         timed_contender_t *contender = &contenders[i];
         if (contender->dropped) continue;
@@ -187,16 +198,30 @@ static void calibrate(timed_contender_t *contenders, int count, const timing_pla
             continue;
         }
         contender->inner = calls_to_fill(plan, us);
+        contender->wakes = us >= WAKES_FROM && contender->in_blas && contender->in_blas(contender->arg);
         int untimed = contender->measure ? contender->inner : 1;
-        *round_us += us * (contender->inner + untimed) + settle_after(contender, us);
+        tour->sampling_us += us * (contender->inner + untimed);
     }
 }
 
-static int choose_rounds(const timing_plan_t *plan, int contenders, double round_us)
+static void plan_tour(timed_contender_t *contenders, int count, const timing_plan_t *plan, tour_t *tour)
+{
+    for (int wakes = 1; wakes >= 0; wakes--)
+        for (int i = 0; i < count; i++)
+            if (!contenders[i].dropped && contenders[i].wakes == wakes)
+                tour->stop[tour->count++] = &contenders[i];
+    for (int i = 0; i < tour->count; i++)
+        tour->settling_us += settle_us(tour->stop[i ? i - 1 : 0], tour->stop[i]);
+    double samples = plan->repeat > 0 || plan->cache ? 1.0 : tour->settling_us / fmax(tour->sampling_us, 1.0);
+    tour->visit = samples < 1.0 ? 1 : samples > VISIT_MAX ? VISIT_MAX : (int)samples;
+}
+
+static int choose_rounds(const timing_plan_t *plan, int contenders, const tour_t *tour)
 {
     if (plan->repeat > 0) return plan->repeat;
     if (plan->cache) return COLD_ROUNDS;
-    double rounds = plan->min_time_s * 1e6 * contenders / (round_us > 1.0 ? round_us : 1.0);
+    double round_us = fmax(tour->visit * tour->sampling_us + tour->settling_us, 1.0);
+    double rounds = plan->min_time_s * 1e6 * contenders / round_us;
     return rounds < ROUNDS_MIN ? ROUNDS_MIN : rounds > ROUNDS_MAX ? ROUNDS_MAX : (int)rounds;
 }
 
@@ -209,19 +234,24 @@ static bool settle(timed_contender_t *contender, double us)
     return true;
 }
 
-/* settle_us comes from the contender before and goes to the contender behind. */
-static void take_sample(timed_contender_t *contender, const timing_plan_t *plan, double *settle_us)
+static void take_sample(timed_contender_t *contender, const timing_plan_t *plan, double untimed_us)
 {
     if (contender->reset) contender->reset(contender->arg);
     if (plan->cache) cache_flush_run(plan->cache);
-    bool ready = plan->cache || contender->measure || settle(contender, *settle_us);
+    bool ready = plan->cache || contender->measure || settle(contender, untimed_us);
     double us = ready ? sample_once(contender, contender->inner) : -1.0;
-    if (us < 0.0) {
+    if (us < 0.0)
         drop(contender, true);
-        return;
-    }
-    contender->sample[contender->count++] = us;
-    *settle_us = settle_after(contender, us);
+    else
+        contender->sample[contender->count++] = us;
+}
+
+/* The samples of one visit: behind the first, a call that is not timed is enough. */
+static void visit(timed_contender_t *contender, const timing_plan_t *plan, const timed_contender_t *before,
+                  int samples)
+{
+    for (int i = 0; i < samples && !contender->dropped; i++)
+        take_sample(contender, plan, i ? 0.0 : settle_us(before, contender));
 }
 
 static void drop_slow(timed_contender_t *contenders, int count, double factor)
@@ -235,25 +265,46 @@ static void drop_slow(timed_contender_t *contenders, int count, double factor)
             drop(&contenders[i], false);
 }
 
-bool time_contenders(timed_contender_t *contenders, int count, const timing_plan_t *plan)
+/* There and back, so that none always follows the same one; one sample each in the first round, which drops
+ * what is slow. */
+static void time_tour(timed_contender_t *contenders, int count, const timing_plan_t *plan, const tour_t *tour,
+                      int rounds)
 {
-    double round_us, settle_us = SETTLE_US;
-    calibrate(contenders, count, plan, &round_us);
-    int rounds = choose_rounds(plan, count, round_us);
-    for (int i = 0; i < count; i++) {
-        contenders[i].count = 0;
-        free(contenders[i].sample);
-        contenders[i].sample = contenders[i].dropped ? NULL : malloc((size_t)rounds * sizeof(double));
-        if (!contenders[i].sample && !contenders[i].dropped) return false;
-    }
+    const timed_contender_t *before = tour->stop[0];
     for (int round = 0; round < rounds; round++) {
-        for (int i = 0; i < count; i++) { /* there and back, so that none always follows the same one */
-            timed_contender_t *contender = &contenders[round % 2 == 0 ? i : count - 1 - i];
-            if (!contender->dropped) take_sample(contender, plan, &settle_us);
+        for (int i = 0; i < tour->count; i++) {
+            timed_contender_t *contender = tour->stop[round % 2 == 0 ? i : tour->count - 1 - i];
+            if (contender->dropped) continue;
+            visit(contender, plan, before, round ? tour->visit : 1);
+            before = contender;
         }
         if (round == 0 && plan->drop_factor > 0.0) drop_slow(contenders, count, plan->drop_factor);
     }
+}
+
+/* For so many samples of each; false: out of memory. */
+static bool make_room(timed_contender_t *contenders, int count, size_t samples)
+{
+    for (int i = 0; i < count; i++) {
+        contenders[i].count = 0;
+        free(contenders[i].sample);
+        contenders[i].sample = contenders[i].dropped ? NULL : malloc(samples * sizeof(double));
+        if (!contenders[i].sample && !contenders[i].dropped) return false;
+    }
     return true;
+}
+
+bool time_contenders(timed_contender_t *contenders, int count, const timing_plan_t *plan)
+{
+    tour_t tour = {.stop = calloc((size_t)count, sizeof *tour.stop)};
+    if (!tour.stop) return false;
+    calibrate(contenders, count, plan, &tour);
+    plan_tour(contenders, count, plan, &tour);
+    int rounds = choose_rounds(plan, count, &tour);
+    bool ok = make_room(contenders, count, 1 + (size_t)(rounds - 1) * (size_t)tour.visit);
+    if (ok) time_tour(contenders, count, plan, &tour, rounds);
+    free(tour.stop);
+    return ok;
 }
 
 double paired_speedup(const timed_contender_t *base, const timed_contender_t *contender)

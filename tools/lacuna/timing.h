@@ -49,8 +49,10 @@ double machine_load_of_others(const machine_load_t *since);
  */
 double machine_load_wait(double share, double wait_idle_s);
 
-/* Interleaved timing: every contender gives one sample per round (A B C, A B C, ...), so that a machine that
- * slows down slows all of them, and ratios within one round stay true. */
+/* Interleaved timing: every contender is visited once per round (A B C, C B A, ...), so that a machine that
+ * slows down slows all of them, and ratios within one round stay true. Those that run in the BLAS come before
+ * the others, whatever their order: each of them follows another of them, or itself, or has as long to
+ * settle. */
 
 /* One thing to be timed. run returns false when it failed, and the contender is then dropped. reset, which is
  * not timed, comes before every sample and may be NULL. */
@@ -62,12 +64,15 @@ typedef struct timed_contender {
     double (*measure)(void *measured, int calls);
     void *measured;
     void *arg;
-    bool lingers;     /* runs in a BLAS whose threads go on spinning: the next contender waits that out */
+    /* Asked behind the warm-up: true where it runs in a BLAS, whose threads go on spinning. NULL: it does
+     * not. */
+    bool (*in_blas)(void *arg);
     int warmup;       /* calls before its first sample, where those are more than the plan's        */
     double warmup_us; /* that they may take; 0: as others                                        */
     bool keep;        /* never dropped for being slow                                     */
     bool dropped;     /* out: failed, or slower than drop_factor times the fastest        */
     bool failed;      /* out                                                              */
+    bool wakes;       /* out: calls of it wake the threads of a BLAS                      */
     int inner;        /* out: calls per sample                                            */
     double first;     /* out: microseconds of the very first call (set once, when 0)      */
     double *sample;   /* out: microseconds per call; the caller frees                     */
@@ -86,12 +91,12 @@ typedef struct timing_plan {
 #define ROUNDS_MIN 9
 #define ROUNDS_MAX 201
 
-/* Times the contenders. False: out of memory. Samples of round r of all contenders that were not dropped lie
- * at the same index. */
+/* Times the contenders. False: out of memory. Samples of one round of all contenders that were not dropped
+ * lie at the same indices. */
 bool time_contenders(timed_contender_t *contenders, int count, const timing_plan_t *plan);
 
-/* Median over the rounds of base.sample / contender.sample: how many times faster the contender is. 0 without
- * samples.
+/* Median over the samples of base.sample / contender.sample: how many times faster the contender is. 0
+ * without samples.
  */
 double paired_speedup(const timed_contender_t *base, const timed_contender_t *contender);
 
