@@ -163,7 +163,9 @@ static void test_a_dense_site_rests(void **state)
     assert_ptr_equal(site->route, &dense);
     int again = 0;
     unsigned timed = site->learned;
+    uint64_t served = site->declined_calls;
     double spent = site->spent_us;
+    ran[0] = 0;
     for (int i = 0; i < 640; i++) {
         unsigned before = site->learned;
         double before_us = site->spent_us;
@@ -172,6 +174,8 @@ static void test_a_dense_site_rests(void **state)
         if (site->learned == before && now == 0)
             assert_true(site->spent_us == before_us + site->cache.choice.cost_us);
     }
+    assert_int_equal(ran[0], 640);
+    assert_int_equal(site->declined_calls - served, 640);
     assert_int_equal(site->learned - timed, 10);
     assert_int_equal(again, 10);
     assert_true(site->spent_us > spent);
