@@ -271,7 +271,7 @@ class Operators(unittest.TestCase):
         mib = 1 << 20
 
         def least(where, nbytes, **more):
-            return _operators.least_products(types.SimpleNamespace(is_cuda=where == "cuda", nbytes=nbytes, requires_grad=more.pop("trained", False)), **more)
+            return _operators.least_products(types.SimpleNamespace(is_cuda=where == "cuda", numel=lambda: nbytes // 4, element_size=lambda: 4, requires_grad=more.pop("trained", False)), **more)
 
         with unittest.mock.patch.multiple(_operators, SMALL=1 << 22, SMALL_ON_DEVICE=1 << 28, TRAINED_ON_DEVICE=1 << 32):
             plain, input = torch.empty(0), torch.empty(0, requires_grad=True)

@@ -14,14 +14,21 @@ def linear_in_double(x, weight, bias=None):
     return torch.nn.functional.linear(*wide), torch.nn.functional.linear(*(each if each is None else each.abs() for each in wide))
 
 
-def assert_rounded(got, kind, want, sums):
-    """got is of this type, and want (float64) to within one rounding to it. sums: want of the absolute values. NaN fails."""
+def assert_rounded(got, kind, want, sums, before=None):
+    """got is of this type, and want (float64) to within one rounding to it. sums: want of the absolute values. before: another value that may have been
+    rounded on the way, as cuBLAS does with a product before a bias is added. NaN fails."""
     assert got.dtype == kind, f"is {got.dtype}, expected {kind}"
     assert got.shape == want.shape, f"shape {tuple(got.shape)}, expected {tuple(want.shape)}"
     limits = torch.finfo(kind)
-    bound = 0.5 * limits.eps * want.abs() + SUMS * sums + limits.smallest_normal * limits.eps
+    bound = 0.5 * limits.eps * (want.abs() + (0 if before is None else before.abs())) + SUMS * sums + limits.smallest_normal * limits.eps
     off = (got.detach().double() - want).abs()
     assert bool((off <= bound).all()), f"off by up to {float((off / bound).max()):.3g} times the bound"
+
+
+def assert_linear(got, x, weight, bias=None, ours=True):
+    """got is F.linear of these, to within one rounding where it is ours; PyTorch's own may round the product before the bias is added."""
+    before = None if ours or bias is None else linear_in_double(x, weight)[0]
+    assert_rounded(got, weight.dtype, *linear_in_double(x, weight, bias), before=before)
 
 
 def assert_near(got, want, roundings):

@@ -89,7 +89,7 @@ def _by_library(v, wait, g, events, weights, indptr, indices, current, neurons):
     kept = [_sparse(indptr[q], indices[q], w, v.shape[1]) if indptr[q].numel() else _obj(w) for q, w in enumerate(weights)]
     states, sums, step_of = g.data_ptr(), received.data_ptr(), 4 * v.numel()
     structs = (LifInput * max(len(events), 1))(*(
-        LifInput(events=views[q], w=w if indptr[q].numel() == 0 else w.obj(), weight=neurons.weight[q], decay=neurons.decay[q],
+        LifInput(events=views[q], w=w.obj() if indptr[q].numel() else w, weight=neurons.weight[q], decay=neurons.decay[q],
                  conductance=neurons.conductance[q], reversal=neurons.reversal[q], g=states + q * step_of, received=sums + q * step_of)
         for q, w in enumerate(kept)))
     step = Lif(size=ctypes.sizeof(Lif), m=v.shape[0], n=v.shape[1], dt=neurons.dt, tau=neurons.tau, v_rest=neurons.v_rest,

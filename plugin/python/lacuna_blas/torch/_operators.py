@@ -30,7 +30,7 @@ def least_products(weight, layer_input=None):
         return SMALL
     if layer_input is not None and _graded() and (weight.requires_grad or layer_input.requires_grad):
         return max(SMALL_ON_DEVICE, TRAINED_ON_DEVICE)
-    return SMALL_ON_DEVICE if weight.nbytes < LARGE_WEIGHT else 0
+    return SMALL_ON_DEVICE if weight.numel() * weight.element_size() < LARGE_WEIGHT else 0
 
 
 def _result_type(a, b):
@@ -61,7 +61,7 @@ def _product(kind, a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
     adds = bias is not None and kind is not torch.float32  # no epilogue takes halves: the product is added to the bias, and rounded once with it
     if adds:
         out.copy_(bias)
-    options.may_decline, options.declined = not a.is_cuda, 0
+    options.may_decline, options.declined = adds or not a.is_cuda, 0
     try:
         with context.lock:
             if bias is None or adds:
@@ -73,7 +73,13 @@ def _product(kind, a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
         if not capturing(a):
             raise
         return None, False  # no call was made before on the stream that is captured: nothing can be allocated now
-    return (None, False) if options.declined else (out, _gains(decision))
+    return (None, False) if _left_to_pytorch(options, decision, adds) else (out, _gains(decision))
+
+
+def _left_to_pytorch(options, decision, adds):
+    """True where PyTorch is to compute it. cuBLAS rounds a product of halves before it adds what was there, as `adds` says, so that of such a trial the time alone is
+    of use: PyTorch's own product has the bias in its epilogue."""
+    return bool(options.declined) or (adds and decision.route == b"dense")
 
 
 def _gains(decision):
@@ -317,9 +323,9 @@ def _run(site, input, weight, bias, pack):
         site.a.meta, site.b.meta = hint and hint.pointer, known and known.pointer
         if site.epilogue:
             site.epilogue.bias = bias.data_ptr()
-        site.options.may_decline, site.options.declined = not weight.is_cuda, 0
+        site.options.may_decline, site.options.declined = site.adds or not weight.is_cuda, 0
         status = site.call(*site.arguments)
-        declined = site.options.declined
+        declined = _left_to_pytorch(site.options, site.decision, site.adds)
     if status:
         return None  # the operator says why
     if pack is not None:
