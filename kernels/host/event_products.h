@@ -135,7 +135,7 @@ static void event_rows(const lac_events_t *ev, int64_t fragments, int64_t m, con
     int32_t *seen = (int32_t *)(void *)(acc + levels * RUN_LEVELS);
     for (int64_t j = j0; j < j1; j += panel) {
         int64_t n = min_i64(j1 - j, panel);
-        clear_sums(acc, levels, seen, m);
+        clear_sums(acc, m * ((n + STRIP - 1) / STRIP * STRIP), seen, m); /* whole strips, seldom the panel */
         for (int64_t f = 0; f < fragments; f++)
             for (int64_t a = 0; a < ev[f].active; a += ACTIVE_BLOCK) {
                 event_block_t block = number_block(ev + f, a, seen, seen + m);

@@ -27,7 +27,8 @@ typedef struct lacuna_torch_call {
     int32_t may_decline;
     int32_t outcome; /* out: 0; 1: best left to PyTorch; -1: not for this way, or it failed. Then nothing was
                         computed */
-    const char *side, *route; /* out */
+    int32_t skipped; /* out: nonzero where the route skips zeros, or is a dense one of ours that won over
+                        cuBLAS */
 } lacuna_torch_call_t;
 
 /* The part of the ABI that is used; 0 is success. */
@@ -176,8 +177,7 @@ static void multiply(const operand_t *input, const operand_t *weight, const void
     bool left = options.declined || (added && !strcmp(decision.route, "dense"));
     call->outcome = status ? -1 : left;
     if (call->outcome) return;
-    call->side = decision.side;
-    call->route = decision.route;
+    call->skipped = decision.side[0] || !strcmp(decision.route, "stream") || !strcmp(decision.route, "tiles");
 }
 
 /* _linear(Tensor input, Tensor weight, Tensor bias, int call) -> Tensor */
@@ -190,14 +190,20 @@ static void linear(stable_value_t *stack, uint64_t inputs, uint64_t outputs)
     memcpy(tensors, stack, sizeof tensors);
     memcpy(&call, stack + 3, sizeof call);
     call->outcome = -1;
-    call->side = call->route = "";
+    call->skipped = 0;
     bool read =
         read_operand(tensors[0], &x[0]) && read_operand(tensors[1], &x[1]) && read_operand(tensors[2], &x[2]);
     /* Without a bias it is empty. */
     bool has_bias = read && !(x[2].dim == 1 && x[2].sizes[0] == 0 && x[1].dim == 2 && x[1].sizes[0] != 0);
-    if (read && fits(&x[0], &x[1], &x[2], has_bias) && (out = make_output(&x[0], &x[1]))) {
+    bool added = has_bias && is_half(x[1].element); /* no epilogue takes halves */
+    if (read && fits(&x[0], &x[1], &x[2], has_bias)) {
+        if (added && !call->known)
+            call->outcome = 1; /* what zeros would save is less than another launch */
+        else
+            out = make_output(&x[0], &x[1]);
+    }
+    if (out) {
         void *data = NULL;
-        bool added = has_bias && is_half(x[1].element); /* no epilogue takes halves */
         if (!torch.data_ptr(out, &data) && !(added && torch.copy(out, tensors[2], 0)))
             multiply(&x[0], &x[1], has_bias && !added ? x[2].data : NULL, added, data, call);
     }

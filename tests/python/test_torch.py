@@ -275,9 +275,9 @@ class Operators(unittest.TestCase):
 
         with unittest.mock.patch.multiple(_operators, SMALL=1 << 22, SMALL_ON_DEVICE=1 << 28, TRAINED_ON_DEVICE=1 << 32):
             plain, input = torch.empty(0), torch.empty(0, requires_grad=True)
-            for nbytes in (4, 64 * mib - 1, 64 * mib, 1 << 34):
+            for nbytes in (4, 128 * mib - 4, 128 * mib, 1 << 34):
                 self.assertEqual([least("cpu", nbytes), least("cpu", nbytes, layer_input=input)], 2 * [1 << 22])
-                self.assertEqual(least("cuda", nbytes), 0 if nbytes >= 64 * mib else 1 << 28)
+                self.assertEqual(least("cuda", nbytes), 0 if nbytes >= 128 * mib else 1 << 28)
                 self.assertEqual([least("cuda", nbytes, layer_input=input), least("cuda", nbytes, layer_input=plain, trained=True)], 2 * [1 << 32])
                 with torch.no_grad():
                     self.assertEqual(least("cuda", nbytes, layer_input=input, trained=True), least("cuda", nbytes))

@@ -20,6 +20,7 @@ from torch.autograd import forward_ad
 from .._context import Context
 from .._library import BF16, DEVICE, F16, F32, HOST, NO_TRANS, U8, Obj
 
+_stream_captured = getattr(torch._C, "_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing)  # without a second call in Python
 _calls = collections.Counter()
 _linears = [0]  # calls of linear by the compiled operator: a Counter takes longer
 _streams = threading.local()
@@ -55,7 +56,7 @@ def context_of(device):
 
 def capturing(x):
     """True where x lies on a device and PyTorch's current stream is being captured into a CUDA graph."""
-    return x.is_cuda and torch.cuda.is_current_stream_capturing()
+    return x.is_cuda and _stream_captured()
 
 
 def _fits(kind, *numbers, events=()):

@@ -23,11 +23,12 @@ from .._library import TRANS, DecisionStruct, library
 from .._operand import Metadata, Operand
 from .._product import Decision
 from ._common import NUMBERS, _obj
-from ._operators import _floats, least_products, packs
+from ._operators import _floats, _graded, eager, least_products, packs
 
 _SAMPLES = 16
 _PAUSE, _PAUSE_ON_DEVICE = 64, 8  # calls between two tries of a layer whose input is dense, at most
 _TIMED = True  # on the CPU, PyTorch's product of a layer is timed now and then, and compared with ours
+_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 _numbers = itertools.count(1)
 _steps = {}  # by address: steps that optimizers took with a parameter there
 
@@ -62,6 +63,7 @@ class Packed:
         self.longest_pause = _PAUSE_ON_DEVICE
         self.elements = self.ours = self.theirs = None  # of the last input, and the least seconds of a product of so many
         self.tries, self.skipped, self.timing = 0, False, False
+        self.shape = self.kind = None  # of an input that went to linear_plain: another one of them is asked nothing else
         self.least = [0, 0, 0, 0]  # elements of an input below which a call is PyTorch's: on the CPU, on a device, and both with gradients
         self.streak = self.pause = 0  # products in a row that skipped nothing; calls to leave to PyTorch before the next try
         packs[self.number] = weakref.proxy(self)
@@ -87,18 +89,26 @@ class Packed:
             self.packed_calls += 1
             return self.metadata
 
+    def product(self, input, weight, bias):
+        """The layer's product where nothing watches the call and no gradients are wanted."""
+        begin = time.perf_counter()
+        out = _operators.linear_plain(input, weight, bias, self)
+        self.learn(input, time.perf_counter() - begin)
+        return out
+
     def learn(self, input, seconds):
         """After a call: a layer whose products skip nothing, or on the CPU take longer than PyTorch's, is left to PyTorch more and more
         often, and tried again later. On a device a call returns before its product is done: there the library compares times."""
-        timed = _TIMED and input.device.type == "cpu"
-        if input.numel() != self.elements:
-            self.elements, self.ours, self.theirs = input.numel(), None, None
-        elif self.skipped and timed:
-            self.ours = _least(self.ours, seconds)
-        won = self.skipped and (self.theirs is None or self.ours is None or self.ours < self.theirs)
+        won, timed = self.skipped, _TIMED and not input.is_cuda
+        if timed:
+            if input.numel() != self.elements:
+                self.elements, self.ours, self.theirs = input.numel(), None, None
+            elif won:
+                self.ours = _least(self.ours, seconds)
+            won = won and (self.theirs is None or self.ours is None or self.ours < self.theirs)
+            self.tries += 1
         self.streak = 0 if won else self.streak + 1
-        self.tries += 1
-        self.pause, self.timing = min(2 ** self.streak, self.longest_pause) - 1, timed
+        self.pause, self.timing = 0 if won else min(2 ** self.streak, self.longest_pause) - 1, timed
         if won and timed and self.tries % _PAUSE == 8:
             self.pause = 1  # to see what PyTorch takes
 
@@ -154,7 +164,16 @@ class LacunaLinear(torch.nn.Linear):
     Linears again."""
 
     def forward(self, input):
-        packed, compiling = self.__dict__.get("_lacuna_packed"), torch.compiler.is_compiling()
+        packed = self.__dict__.get("_lacuna_packed")
+        if packed is not None and input.shape == packed.shape and input.dtype is packed.kind and not (packed.pause or _graded() or _autocast()):
+            weight = self._parameters.get("weight")
+            if weight is not None and eager(input, weight):
+                return packed.product(input, weight, self._parameters["bias"])
+        return self._considered(input, packed)
+
+    def _considered(self, input, packed):
+        """The product of an input of which nothing is known yet, or that something watches."""
+        compiling = torch.compiler.is_compiling()
         if packed is not None and not compiling and input.dtype is not torch.bool:
             if packed.pause > 0:
                 packed.pause -= 1
@@ -173,6 +192,9 @@ class LacunaLinear(torch.nn.Linear):
             return super().forward(_floats(input, kind))
         if compiling:
             return torch.ops.lacuna.linear(input, weight, bias, packed.number)
+        if not _graded() and eager(input, weight):
+            packed.shape, packed.kind = input.shape, input.dtype
+            return packed.product(input, weight, bias)
         begin = time.perf_counter()
         out = _operators.linear_eager(input, weight, bias, packed.number)
         packed.learn(input, time.perf_counter() - begin)

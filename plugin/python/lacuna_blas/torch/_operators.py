@@ -15,8 +15,9 @@ from ._common import (_ELEMENTS, NUMBERS, SPACES, _apart, _calls, _check_mm, _co
 # Multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give. On an H200 (2026-11-23) PyTorch's
 # own takes no longer than its launch below the second.
 SMALL, SMALL_ON_DEVICE = 1 << 22, 1 << 28
-# Bytes of a weight from which none is small on a device: more than its second cache holds (50 to 60 MB), so that PyTorch's product reads it from memory.
-LARGE_WEIGHT = 64 << 20
+# Bytes of a weight from which none is small on a device, whose second cache (50 to 60 MB) does not hold it. PyTorch's product of one row by 172 MiB takes 53 us, ours 27 and as a
+# layer some 37, all of the host's; by 86 MiB it takes 26 (H200, 2026-11-25, bench/torch_layer.py).
+LARGE_WEIGHT = 128 << 20
 # A trained layer on a device: a step cost 410 us more of the host's time, whatever its product gained there (H200, 128 x 2048 x 2048, 2026-11-23).
 TRAINED_ON_DEVICE = 1 << 32
 
@@ -55,10 +56,12 @@ def _asked():
 def _product(kind, a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
     """(a @ b + bias of this type, whether zeros were skipped); None for the product where PyTorch is to compute it. known, scanned: what is
     known of b, and of a, as Metadata."""
+    adds = bias is not None and kind is not torch.float32  # no epilogue takes halves: the product is added to the bias, and rounded once with it
+    if adds and known is None:
+        return None, False  # what zeros would save is less than another launch
     context, out = context_of(a.device), a.new_empty((a.shape[0], b.shape[0] if trans_b else b.shape[1]), dtype=kind)
     first, second, third = _obj(a, scanned and scanned.pointer), _obj(b, known and known.pointer, trans_b), _obj(out)
     options, decision = _asked()
-    adds = bias is not None and kind is not torch.float32  # no epilogue takes halves: the product is added to the bias, and rounded once with it
     if adds:
         out.copy_(bias)
     options.may_decline, options.declined = adds or not a.is_cuda, 0
@@ -212,7 +215,7 @@ class _Site:
 class _Call(ctypes.Structure):
     """lacuna_torch_call_t of plugin/torch/stable_linear.c"""
     _fields_ = [("ctx", ctypes.c_void_p), ("known", ctypes.c_void_p), ("scanned", ctypes.c_void_p),
-                ("may_decline", ctypes.c_int32), ("outcome", ctypes.c_int32), ("side", ctypes.c_char_p), ("route", ctypes.c_char_p)]
+                ("may_decline", ctypes.c_int32), ("outcome", ctypes.c_int32), ("skipped", ctypes.c_int32)]
 
 
 def _load_compiled():
@@ -275,7 +278,7 @@ def _linear_compiled(input, weight, bias, pack):
         hint = pack.hint(input) if pack.streak >= 2 else None
         call.scanned = hint and hint.pointer
         out = _compiled(input, weight, _NOTHING if bias is None else bias, found[3])
-        pack.skipped = not call.outcome and _gains(call)
+        pack.skipped = bool(call.skipped)
     outcome = call.outcome
     if not outcome:
         _linears[0] += 1
@@ -315,6 +318,9 @@ def _run(site, input, weight, bias, pack):
     known = hint = None
     if pack is not None:
         known, hint = pack.metadata_of(weight), pack.hint(input) if pack.streak >= 2 else None
+    if site.adds and known is None:
+        _calls["linear", "torch"] += 1
+        return _plain_linear(_floats(input, weight.dtype), weight, bias)
     out = weight.new_empty(site.shape)
     if site.adds:
         out.copy_(bias)
@@ -356,8 +362,13 @@ def linear_eager(input, weight, bias, number):
         return _op.linear(input, weight, bias, number)
     if _graded() and (input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)):
         return Linear.apply(input, weight, bias, number)
-    out = (_linear_compiled if _compiled else linear_now)(input, weight, bias, packs.get(number) if number else None)
-    return _op.linear(input, weight, bias, number) if out is None else out
+    return linear_plain(input, weight, bias, packs.get(number) if number else None)
+
+
+def linear_plain(input, weight, bias, pack):
+    """The same where nothing watches the call and no gradients are wanted."""
+    out = (_linear_compiled if _compiled else linear_now)(input, weight, bias, pack)
+    return _op.linear(input, weight, bias, pack.number if pack else 0) if out is None else out
 
 
 # Gradients and vmap ---------------------------------------------------------------------------------------
