@@ -18,7 +18,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from report_reading import (ACCURACY, BEFORE_AFTER, BENCH, FIRST_CALLS, GIVEN_CSR, KERNELS, OPERATORS, REGRET, SPIKE_LINEAR, caption, density_of, extents_of, floor_us,  # noqa: E402
+from report_reading import (ACCURACY, BEFORE_AFTER, BENCH, FIRST_CALLS, GIVEN_CSR, KERNELS, OPERATORS, REGRET, SPIKE_LINEAR, TORCH_LIF, caption, density_of, extents_of, floor_us,  # noqa: E402
                             in_words, lanes_of, microseconds, on_device, ratio, reports, roof_us, timed, metadata_words, without_metadata, with_spare_colours)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
@@ -307,6 +307,8 @@ def performance_page(found):
     for machine, report in ((machine, report) for machine, files in found.items() for _, report in files
                             if report["schema"] == SPIKE_LINEAR):
         parts.append(f"## Spikes through a Linear layer: {machine}\n\n{caption(report)}\n\n{spike_linear_section(report)}\n")
+    for machine, report in ((machine, report) for machine, files in found.items() for _, report in files if report["schema"] == TORCH_LIF):
+        parts.append(f"## Steps of neurons from PyTorch: {machine}\n\n{caption(report)}\n\n{torch_lif_section(report)}\n")
     if regrets := regret_table(found):
         parts.append(f"{REGRET_HEAD}\n{regrets}\n")
     return "\n".join(parts if len(parts) > 1 else [*parts, "Nothing has been measured yet.\n"])
@@ -549,6 +551,23 @@ def spike_linear_section(report):
             + table(("rows x inputs x outputs", ">spikes", ">`F.linear`", *(">" + heads.get(way, way) for way in ways)), rows))
 
 
+def torch_lif_section(report):
+    """Programs by ways of making a step, and the time of PyTorch's own operations over them."""
+    ways = list(dict.fromkeys(way for program in report["programs"].values() for way in program["ways"]))
+    rows = []
+    for name, program in report["programs"].items():
+        def cell(way, found=program["ways"]):
+            if way not in found:
+                return ""
+            plain = found["torch, in a graph" if way.endswith("graph") else "torch"]["median_us"]
+            return microseconds(found[way]["median_us"]) + ("" if way.startswith("torch") else f" ({ratio(plain / found[way]['median_us'])})")
+        rows.append((name, *(cell(way) for way in ways)))
+    heads = {"torch": "PyTorch's operations", "lif_step": "`lacuna_blas.torch.lif_step`", "LIFStep": "`lacuna_blas.LIFStep`"}
+    return ("A step of leaky integrate-and-fire neurons, or of training two dense layers of them through 20 steps; medians, and the time of PyTorch's own operations over them "
+            "(`bench/torch_lif.py`). A graph holds ten steps. LIFStep works in place; lif_step returns new tensors, and has gradients.\n\n"
+            + table(("", *(">" + ", ".join([heads[way.split(",")[0]], *way.split(", ")[1:]]) for way in ways)), rows))
+
+
 KINDS = {"u": "uniform", "e8": "2^±8", "e30": "2^±30", "p": "positive", "o": "outliers"}
 
 
@@ -612,7 +631,7 @@ def accuracy_section(report, speed=None):
 def section(report):
     """A report as text with tables."""
     return {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section, OPERATORS: operators_section, ACCURACY: accuracy_section,
-            FIRST_CALLS: first_calls_section, SPIKE_LINEAR: spike_linear_section,
+            FIRST_CALLS: first_calls_section, SPIKE_LINEAR: spike_linear_section, TORCH_LIF: torch_lif_section,
             BEFORE_AFTER: before_after_section, GIVEN_CSR: given_csr_section}[
         report["schema"]](report)
 

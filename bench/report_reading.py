@@ -8,6 +8,7 @@ import re
 BENCH, REGRET, KERNELS, OPERATORS = "lacuna-bench-1", "lacuna-regret-1", "kernels", "lacuna-operators-1"
 ACCURACY = "lacuna-accuracy-1"
 SPIKE_LINEAR = "lacuna-torch-spike-linear-1"  # what bench/torch_spike_linear.py writes
+TORCH_LIF = "lacuna-torch-lif-1"  # what bench/torch_lif.py writes
 FIRST_CALLS = "lacuna-first-calls-1"  # what bench/first_calls.py writes
 BEFORE_AFTER = "lacuna-before-after-1"  # what bench/before_after.py writes
 GIVEN_CSR = "lacuna-given-csr-1"  # what bench/given_csr.py writes
@@ -37,7 +38,7 @@ def reports(root):
         report = json.loads(path.read_text(encoding="utf-8"))
         if "schema" not in report and "results" in report:
             report["schema"] = KERNELS  # what bench/gpu/*.cu writes
-        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS, ACCURACY, FIRST_CALLS, SPIKE_LINEAR, BEFORE_AFTER, GIVEN_CSR):
+        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS, ACCURACY, FIRST_CALLS, SPIKE_LINEAR, TORCH_LIF, BEFORE_AFTER, GIVEN_CSR):
             found.setdefault(path.parent.name, []).append((path, report))
     return dict(sorted(found.items(), key=lambda item: not any(on_device(report) for _, report in item[1])))
 
@@ -163,7 +164,7 @@ def caption(report):
     if "processor" in report:
         threads = f"{report['threads']} thread{'s' if report['threads'] > 1 else ''}"
         return f"{report['processor']}, {threads}; {report['date']}, commit `{report['commit']}`"
-    if report["schema"] == SPIKE_LINEAR:
+    if report["schema"] in (SPIKE_LINEAR, TORCH_LIF):
         return f"{report['device']}, PyTorch {report['torch']}, Lacuna {report['lacuna']['version']}; {report['date'][:10]}"
     if report["schema"] in (KERNELS, OPERATORS):
         cublas = report.get("cublas", 0)

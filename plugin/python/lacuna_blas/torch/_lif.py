@@ -14,11 +14,11 @@ import torch
 from .._library import LIF_INPUTS_MAX, Lif, LifInput, library
 from .._lif import LIFInput
 from ._common import _calls, _complete, _fits, _forward_mode, _obj, _op, context_of
-from ._operators import eager, gradient_mm
+from ._operators import PLAIN, eager, gradient_mm
 from ._sparse import _sparse
 
 # The derivative of a spike by x = v - v_threshold; k: the slope. They are those of SuperSpike (Zenke and Ganguli 2018), snnTorch and SpikingJelly.
-SURROGATES = {"fast_sigmoid": lambda x, k: 1 / (1 + k * x.abs()) ** 2, "atan": lambda x, k: k / 2 / (1 + (math.pi / 2 * k * x) ** 2),
+SURROGATES = {"fast_sigmoid": lambda x, k: (k * x.abs() + 1) ** -2, "atan": lambda x, k: k / 2 / (1 + (math.pi / 2 * k * x) ** 2),
               "sigmoid": lambda x, k: k * torch.sigmoid(k * x) * torch.sigmoid(-k * x)}
 _TINY = 1e-30  # where g is flushed to 0
 
@@ -103,18 +103,17 @@ def _by_library(v, wait, g, events, weights, indptr, indices, current, neurons):
 
 def _moved(v, g, current, neurons):
     """(G, u, a, v before threshold and reset) of neurons that do not wait, of g after its decay: differentiable. Without conductances G and a are numbers."""
-    rate, drive = neurons.dt / neurons.tau, neurons.v_rest
-    if current is not None:
-        drive = drive + current
-    total = 1.0
+    rate, drive, total = neurons.dt / neurons.tau, neurons.v_rest if current is None else current + neurons.v_rest, 1.0
     for q, conductance in enumerate(neurons.conductance):
         if conductance:
             total, drive = total + g[q], drive + g[q] * neurons.reversal[q]
         else:
-            drive = drive + g[q]
-    steady = drive / total if any(neurons.conductance) else drive
-    factor = torch.exp(-rate * total) if any(neurons.conductance) else math.exp(-rate)
-    return total, steady, factor, steady + factor * (v - steady)
+            drive = g[q] if isinstance(drive, float) and drive == 0 else drive + g[q]
+    if any(neurons.conductance):
+        steady, factor = drive / total, torch.exp(-rate * total)
+        return total, steady, factor, torch.lerp(steady, v, factor)
+    steady, factor = drive if isinstance(drive, torch.Tensor) else torch.full_like(v, drive), math.exp(-rate)
+    return total, steady, factor, torch.lerp(steady.expand_as(v), v, factor)
 
 
 def _by_torch(v, wait, g, events, weights, indptr, indices, current, neurons):
@@ -134,7 +133,10 @@ def _by_torch(v, wait, g, events, weights, indptr, indices, current, neurons):
 
 
 def _lif_step(v, wait, g, events, weights, indptr, indices, current, *neurons):
-    neurons = _Neurons(*neurons)
+    return _run(v, wait, g, events, weights, indptr, indices, current, _Neurons(*neurons))
+
+
+def _run(v, wait, g, events, weights, indptr, indices, current, neurons):
     _check(v, wait, g, events, weights, indptr, indices, current, neurons)
     served = _fits(torch.float32, v, g, *weights, *(() if current is None else (current,)), events=tuple(events)) and (wait is None or wait.device == v.device)
     _calls["lif_step", "lacuna" if served else "torch"] += 1
@@ -186,8 +188,9 @@ def _gradients(saved, neurons, to_v, to_g, to_spikes, need_g, need_events, need_
     free = wait <= 0 if neurons.refractory else None
     to_moved = before = None
     if to_v is not None:
-        stays = spikes.detach() == 0
-        to_moved = torch.where(stays if free is None else stays & free, to_v, 0)
+        fired = spikes.detach()
+        to_moved = torch.addcmul(to_v, to_v, fired, value=-1) if free is None and not neurons.binary else torch.where(
+            fired == 0 if free is None else (fired == 0) & free, to_v, 0)
         before = None if free is None else torch.where(free, 0, to_v)
     if to_spikes is not None and not neurons.binary:
         risen = to_spikes * SURROGATES[neurons.surrogate](moved - neurons.v_threshold, neurons.slope)
@@ -204,10 +207,15 @@ def _gradients(saved, neurons, to_v, to_g, to_spikes, need_g, need_events, need_
     if to_g is not None:
         each = [x + to_g[q] for q, x in enumerate(each)]
     to_received = [x if neurons.weight[q] == 1 else neurons.weight[q] * x for q, x in enumerate(each)]
-    return (before, None if not need_g else torch.stack([neurons.decay[q] * x for q, x in enumerate(each)]) if each else torch.zeros_like(g),
+    return (before, _stacked([neurons.decay[q] * x for q, x in enumerate(each)], g) if need_g else None,
             [_to_events(to_received[q], saved, q) if need_events[q] else None for q in kinds],
             [_to_weight(to_received[q], saved, q) if need_weights[q] else None for q in kinds],
             to_drive.sum(0) if need_current else None)
+
+
+def _stacked(each, like):
+    """A tensor [q, m, n] of q matrices."""
+    return each[0][None] if len(each) == 1 else torch.stack(each) if each else torch.zeros_like(like)
 
 
 def _to_events(grad, saved, q):
@@ -242,7 +250,7 @@ class _Step(torch.autograd.Function):
     def forward(ctx, neurons, v, wait, g, current, *lists):
         kinds = len(lists) // 4
         lists = [list(lists[i * kinds:(i + 1) * kinds]) for i in range(4)]
-        after, waits, after_g, spikes = outputs = _lif_step(v, wait, g, *lists, current, *neurons)
+        after, waits, after_g, spikes = outputs = _run(v, wait, g, *lists, current, neurons)
         ctx.neurons, ctx.has, ctx.kinds = neurons, (wait is not None, current is not None), kinds
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(waits, *((spikes,) if neurons.binary else ()))
@@ -260,11 +268,11 @@ class _Step(torch.autograd.Function):
 def _step(v, wait, g, events, weights, indptr, indices, current, neurons):
     """lacuna::lif_step by the shortest way."""
     tensors = (v, g, *events, *weights, *(() if current is None else (current,)))
-    if not all(eager(x, x) for x in tensors):
+    if not eager(v, g) or any(type(x) not in PLAIN for x in tensors):
         return _op.lif_step(v, wait, g, events, weights, indptr, indices, current, *neurons)
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return _Step.apply(neurons, v, wait, g, current, *events, *weights, *indptr, *indices)
-    return _lif_step(v, wait, g, events, weights, indptr, indices, current, *neurons)
+    return _run(v, wait, g, events, weights, indptr, indices, current, neurons)
 
 
 # vmap: copies of one network are rows of one call ----------------------------------------------------------
@@ -338,11 +346,11 @@ def lif_step(v, inputs=(), *, dt, tau, v_rest=0.0, v_threshold=1.0, v_reset=0.0,
         wait = torch.zeros(v.shape, dtype=torch.int32, device=v.device)
     empty = v.new_empty(0, dtype=torch.int64)
     weights, indptr, indices = zip(*(_weight(x.w, empty) for x in inputs)) if inputs else ((), (), ())
-    g = torch.stack([matrix(x.g) for x in inputs]) if inputs else matrix(v).new_empty((0, *matrix(v).shape))
+    g = _stacked([matrix(x.g) for x in inputs], matrix(v)[None][:0])
     neurons = _Neurons([float(x.weight) for x in inputs], [float(x.decay) for x in inputs], [bool(x.conductance) for x in inputs],
                        [float(x.reversal) for x in inputs], dt, tau, v_rest, v_threshold, v_reset, refractory, binary, surrogate, slope)
     after, waits, state, spikes = _step(matrix(v), matrix(wait), g, [matrix(x.events) for x in inputs], list(weights), list(indptr), list(indices),
                                         current, neurons)
     if flat:
         spikes, after, state, waits = spikes[0], after[0], state[:, 0], waits[0] if wait is not None else waits
-    return LIFState(spikes, after, None if wait is None else waits, list(state))
+    return LIFState(spikes, after, None if wait is None else waits, [state[0]] if len(inputs) == 1 else list(state))

@@ -180,7 +180,7 @@ packs = {}  # by number: what keeps a weight's packed copy (_modules.py)
 # The same in eager mode, without the dispatcher ------------------------------------------------------------
 
 _gemm_ex, _gemm_epilogue = (without_check(name) for name in ("lac_gemm_ex", "lac_gemm_epilogue"))
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = (torch.Tensor, torch.nn.Parameter)
 _stacked = torch._C._len_torch_dispatch_stack
 _transformed = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
 _compiling, _tracing, _graded = torch.compiler.is_compiling, torch._C._get_tracing_state, torch.is_grad_enabled
@@ -189,7 +189,7 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 def eager(input, weight):
     """True where nothing watches the call: no compiler, transform, mode, subclass or forward-mode derivative."""
-    return not (_compiling() or type(input) not in _PLAIN or type(weight) not in _PLAIN or _stacked() or _transformed() is not None
+    return not (_compiling() or type(input) not in PLAIN or type(weight) not in PLAIN or _stacked() or _transformed() is not None
                 or forward_ad._current_level >= 0 or _tracing() is not None)
 
 
