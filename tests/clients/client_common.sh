@@ -24,13 +24,18 @@ plain_and_under() {
     echo "exit status $?" >>"$name.under"
 }
 
-# same NAME LEAST-LINES LEAST-CALLS WHAT: the verdict.
+# same NAME LEAST-LINES LEAST-CALLS WHAT [LEAST-OF-DGEMM]: the verdict. A line of the log: "lacuna,1,exec", symbol, caller,
+# device, transposes, m, n, k, known, density, two times, route, reason.
 same() {
     lines=$(($(wc -l <"$1.plain") - 1))
-    calls=$(cat "$1".log.* 2>/dev/null | grep -c '^lacuna,[0-9]*,exec,')
-    skipping=$(cat "$1".log.* 2>/dev/null | grep -cE "^lacuna,[0-9]*,exec,.*,($sparse),[^,]*\$")
-    echo "$1: $lines $4, $calls calls came to Lacuna, $skipping of them skipped zeros"
+    set -- "$1" "$2" "$3" "$4" "${5:-0}" $(cat "$1".log.* 2>/dev/null | awk -F, -v sparse="^($sparse)\$" '
+        /^lacuna,[0-9]*,exec,/ {
+            double = $4 ~ /d(gemm|gemv|syrk|symm)/; skips = $15 ~ sparse
+            calls++; skipped += skips; doubles += double; doubles_skipped += double && skips; dgemm += $4 ~ /dgemm/
+        }
+        END { print calls + 0, skipped + 0, doubles + 0, doubles_skipped + 0, dgemm + 0 }')
+    echo "$1: $lines $4; $6 calls came to Lacuna, $7 skipped zeros; of doubles $8, of dgemm ${10}, and $9 skipped zeros"
     [ "$lines" -ge "$2" ] || { echo "too few: nothing was tested"; tail -n 5 "$1.plain" "$1.plain.err"; exit 1; }
-    [ "$calls" -ge "$3" ] || { echo "hardly any call came to the library"; exit 1; }
+    [ "$6" -ge "$3" ] && [ "${10}" -ge "$5" ] || { echo "hardly any call came to the library"; exit 1; }
     diff "$1.plain" "$1.under" || { tail -n 20 "$1.under.err"; exit 1; }
 }

@@ -13,4 +13,4 @@ cat >suite.sh <<SUITE
 grep -E '^(PASSED|FAILED|ERROR|XFAIL|XPASS)' said | sed 's/ - .*//' | sort
 SUITE
 PYTHONHASHSEED=0 plain_and_under scipy sh suite.sh
-same scipy "$least" 100 "tests"
+same scipy "$least" 100 "tests" 100
