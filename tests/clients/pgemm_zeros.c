@@ -1,10 +1,21 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * C := beta C + alpha op(A) op(B) on a grid of processes, with zeros in A, compared with a serial loop. Whole
- * numbers: the result is exact however the sums are cut. Prints a line for each product, from process 0. */
+ * C := beta C + alpha op(A) op(B) on a grid of processes, with zeros in A, compared with a serial loop; with
+ * -DDOUBLE of doubles. Whole numbers: the result is exact however the sums are cut. Prints a line for each
+ * product, from process 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#ifdef DOUBLE
+typedef double value_t;
+#    define PGEMM pdgemm_
+#    define NAME  "pdgemm"
+#else
+typedef float value_t;
+#    define PGEMM psgemm_
+#    define NAME  "psgemm"
+#endif
 
 void Cblacs_pinfo(int *, int *);
 void Cblacs_get(int, int, int *);
@@ -16,9 +27,9 @@ void Cigsum2d(int, const char *, const char *, int, int, int *, int, int, int);
 int numroc_(const int *, const int *, const int *, const int *, const int *);
 void descinit_(int *, const int *, const int *, const int *, const int *, const int *, const int *,
                const int *, const int *, int *);
-void psgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
-             const int *, const int *, const int *, const float *, const int *, const int *, const int *,
-             const float *, float *, const int *, const int *, const int *);
+void PGEMM(const char *, const char *, const int *, const int *, const int *, const value_t *,
+           const value_t *, const int *, const int *, const int *, const value_t *, const int *, const int *,
+           const int *, const value_t *, value_t *, const int *, const int *, const int *);
 
 enum { BLOCK = 64, ZERO = 0, ONE = 1 };
 
@@ -28,20 +39,20 @@ typedef struct grid {
 
 typedef struct matrix {
     int m, n, rows, cols, desc[9];
-    float *local;
+    value_t *local;
 } matrix_t;
 
-static float a_at(int i, int k, int every)
+static value_t a_at(int i, int k, int every)
 {
-    return (i * 131 + k * 37) % every ? 0.0f : (float)((i + k) % 5 - 2);
+    return (i * 131 + k * 37) % every ? 0.0 : (value_t)((i + k) % 5 - 2);
 }
-static float b_at(int k, int j)
+static value_t b_at(int k, int j)
 {
-    return (float)((k * 3 + j) % 7 - 3);
+    return (value_t)((k * 3 + j) % 7 - 3);
 }
-static float c_at(int i, int j)
+static value_t c_at(int i, int j)
 {
-    return (float)((i + j) % 3);
+    return (value_t)((i + j) % 3);
 }
 
 static int global(int local, int block, int me, int processes)
@@ -64,7 +75,7 @@ static matrix_t make(const grid_t *g, int m, int n)
 static void try_one(const grid_t *g, int m, int n, int k, int every, char ta)
 {
     const int one = ONE;
-    const float alpha = 2.0f, beta = -1.0f;
+    const value_t alpha = 2.0, beta = -1.0;
     matrix_t a = ta == 'N' ? make(g, m, k) : make(g, k, m), b = make(g, k, n), c = make(g, m, n);
     for (int j = 0; j < a.cols; j++)
         for (int i = 0; i < a.rows; i++) {
@@ -79,19 +90,19 @@ static void try_one(const grid_t *g, int m, int n, int k, int every, char ta)
         for (int i = 0; i < c.rows; i++)
             c.local[i + j * c.rows] =
                 c_at(global(i, BLOCK, g->row, g->rows), global(j, BLOCK, g->col, g->cols));
-    psgemm_(&ta, "N", &m, &n, &k, &alpha, a.local, &one, &one, a.desc, b.local, &one, &one, b.desc, &beta,
-            c.local, &one, &one, c.desc);
+    PGEMM(&ta, "N", &m, &n, &k, &alpha, a.local, &one, &one, a.desc, b.local, &one, &one, b.desc, &beta,
+          c.local, &one, &one, c.desc);
     int wrong = 0;
     for (int j = 0; j < c.cols; j++)
         for (int i = 0; i < c.rows; i++) {
             int gi = global(i, BLOCK, g->row, g->rows), gj = global(j, BLOCK, g->col, g->cols);
-            float sum = 0.0f;
+            value_t sum = 0.0;
             for (int l = 0; l < k; l++) sum += a_at(gi, l, every) * b_at(l, gj);
             wrong += !(c.local[i + j * c.rows] == beta * c_at(gi, gj) + alpha * sum);
         }
     Cigsum2d(g->context, "All", " ", 1, 1, &wrong, 1, -1, -1);
     if (g->row == 0 && g->col == 0)
-        printf("psgemm %c %dx%dx%d, one of %d: %d wrong elements\n", ta, m, k, n, every, wrong);
+        printf(NAME " %c %dx%dx%d, one of %d: %d wrong elements\n", ta, m, k, n, every, wrong);
     free(a.local), free(b.local), free(c.local);
     if (wrong) exit(EXIT_FAILURE);
 }
