@@ -519,8 +519,8 @@ static char letter(lac_inc_t rs, lac_inc_t cs)
     return rs == 1 ? 'T' : 'G';
 }
 
-/* The module and offset of the calling instruction. */
-static void name_caller(const void *caller, char *text, size_t size)
+/* The module and offset of the calling instruction: "-" where it is in none. */
+static void find_caller(const void *caller, char *text, size_t size)
 {
     Dl_info info;
     if (!caller || !dladdr(caller, &info) || !info.dli_fname) {
@@ -532,17 +532,33 @@ static void name_caller(const void *caller, char *text, size_t size)
              (unsigned long)((const char *)caller - (const char *)info.dli_fbase));
 }
 
+/* The same, but from memory for the callers of late, because dladdr searches all symbols of a module. A
+ * module that another one replaced keeps its name. */
+static const char *name_caller(const void *caller)
+{
+    enum { CALLERS = 16 };
+    static _Thread_local struct {
+        const void *caller;
+        char text[128];
+    } known[CALLERS];
+    uint64_t mixed = (uint64_t)(uintptr_t)caller * UINT64_C(0x9E3779B97F4A7C15);
+    size_t i = mixed >> 60;
+    if (!known[i].text[0] || known[i].caller != caller) {
+        find_caller(caller, known[i].text, sizeof known[i].text);
+        known[i].caller = caller;
+    }
+    return known[i].text;
+}
+
 static void log_call(const char *device, const lac_problem_t *p, const lac_request_t *request,
                      const lac_choice_t *choice)
 {
-    char caller[256];
     const lac_operand_t *x = choice->route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
-    name_caller(request->caller, caller, sizeof caller);
-    lac_log("lacuna,1,exec,%s,%s,%s,%c%c,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%s,%s%s", request->symbol, caller,
-            device, letter(p->a.rs, p->a.cs), letter(p->b.rs, p->b.cs), (long long)p->m, (long long)p->n,
-            (long long)p->k, lac_source_name(x->known), x->density, choice->cost_us, choice->dense_us,
-            request->declined ? "dense" : choice->route->name, lac_why_text(choice->why),
-            request->declined ? " (declined)" : "");
+    lac_log("lacuna,1,exec,%s,%s,%s,%c%c,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%s,%s%s", request->symbol,
+            name_caller(request->caller), device, letter(p->a.rs, p->a.cs), letter(p->b.rs, p->b.cs),
+            (long long)p->m, (long long)p->n, (long long)p->k, lac_source_name(x->known), x->density,
+            choice->cost_us, choice->dense_us, request->declined ? "dense" : choice->route->name,
+            lac_why_text(choice->why), request->declined ? " (declined)" : "");
 }
 
 void lac_report_call(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_request_t *request,
