@@ -564,7 +564,8 @@ def torch_lif_section(report):
         rows.append((name, *(cell(way) for way in ways)))
     heads = {"torch": "PyTorch's operations", "lif_step": "`lacuna_blas.torch.lif_step`", "LIFStep": "`lacuna_blas.LIFStep`"}
     return ("A step of leaky integrate-and-fire neurons, or of training two dense layers of them through 20 steps; medians, and the time of PyTorch's own operations over them "
-            "(`bench/torch_lif.py`). A graph holds ten steps. LIFStep works in place; lif_step returns new tensors, and has gradients.\n\n"
+            "(`bench/torch_lif.py`). A graph holds ten steps. LIFStep works in place; lif_step returns new tensors, and has gradients."
+            + (f" {report['note']}" if "note" in report else "") + "\n\n"
             + table(("", *(">" + ", ".join([heads[way.split(",")[0]], *way.split(", ")[1:]]) for way in ways)), rows))
 
 

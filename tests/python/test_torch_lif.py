@@ -4,6 +4,7 @@
 through time."""
 import sys
 import unittest
+import unittest.mock
 
 from python_case import skip
 
@@ -13,11 +14,16 @@ try:
 except ImportError as error:
     skip(f"needs PyTorch 2.4 or newer: {error}")
 
-from lacuna_blas.torch import LIFInput, lif_step
+from lacuna_blas.torch import LIFInput, _operators, lif_step
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 OP = torch.ops.lacuna.lif_step
 NEURONS = dict(dt=1.0, tau=10.0, v_rest=-0.2, v_threshold=0.9, v_reset=-0.1)
+
+
+def setUpModule():
+    """Steps of this size that are trained would be left to PyTorch."""
+    _operators.SMALL = _operators.SMALL_ON_DEVICE = _operators.TRAINED_ON_DEVICE = 0
 
 
 class Spike(torch.autograd.Function):
@@ -77,8 +83,20 @@ class Step(unittest.TestCase):
     def close(self, got, want, rtol=1e-5, atol=1e-5):
         torch.testing.assert_close(got.double(), want.double(), rtol=rtol, atol=atol)
 
+    def test_small_ones_that_are_trained_are_pytorchs(self):
+        with unittest.mock.patch.multiple(_operators, SMALL=1 << 30, SMALL_ON_DEVICE=1 << 30, TRAINED_ON_DEVICE=1 << 30):
+            self.check("torch", "torch")
+            for grad, who in ((True, "torch"), (False, "lacuna")):
+                v, inputs, wait, current = network(torch.float32, grad=grad)
+                before = lac.calls().get(("lif_step", who), 0)
+                state = lif_step(v, inputs, wait=wait, current=current, refractory=2, binary=True, **NEURONS)
+                self.assertEqual((lac.calls()["lif_step", who], state.spikes.dtype, state.v.requires_grad), (before + 1, torch.bool, grad))
+
     def test_values_and_gradients(self):
-        """The library in float32, and PyTorch's operators in float64, against the equations in float64: outputs, gradients of both orders."""
+        self.check("lacuna", "torch")
+
+    def check(self, in_float32, in_float64):
+        """Both types, computed by whom, against the equations in float64: outputs, gradients of both orders."""
         for dtype, rtol in ((torch.float32, 2e-3), (torch.float64, 1e-9)):
             for refractory in (0, 2):
                 with self.subTest(dtype=dtype, refractory=refractory):
@@ -88,7 +106,7 @@ class Step(unittest.TestCase):
                         before = lac.calls()
                         found = step(v, inputs, wait=wait, current=current, refractory=refractory, **NEURONS)
                         if step is lif_step:
-                            who = "lacuna" if dtype == torch.float32 else "torch"
+                            who = in_float32 if dtype == torch.float32 else in_float64
                             self.assertEqual(lac.calls()["lif_step", who], before.get(("lif_step", who), 0) + 1)
                         spikes, after, waits, g = found
                         loss = (spikes ** 2).sum() + (after ** 2).sum() + (spikes * after).sum() + sum((x ** 3).sum() for x in g)

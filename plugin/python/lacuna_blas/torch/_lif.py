@@ -14,7 +14,7 @@ import torch
 from .._library import LIF_INPUTS_MAX, Lif, LifInput, library
 from .._lif import LIFInput
 from ._common import _calls, _complete, _fits, _forward_mode, _obj, _op, context_of
-from ._operators import PLAIN, eager, gradient_mm
+from ._operators import PLAIN, eager, gradient_mm, least_products
 from ._sparse import _sparse
 
 # The derivative of a spike by x = v - v_threshold; k: the slope. They are those of SuperSpike (Zenke and Ganguli 2018), snnTorch and SpikingJelly.
@@ -60,7 +60,10 @@ def _check(v, wait, g, events, weights, indptr, indices, current, neurons):
         raise ValueError(f"surrogate: {neurons.surrogate!r} is not one of {', '.join(SURROGATES)}")
     if not (neurons.dt > 0 and neurons.tau > 0 and neurons.refractory >= 0):
         raise ValueError(f"dt, tau, refractory: are {neurons.dt}, {neurons.tau}, {neurons.refractory}; expected two above 0, and one of 0 or more")
-    shaped("g", g, (kinds, *v.shape))
+    for state in g:
+        shaped("g", state, v.shape)
+    if len(g) != kinds:
+        raise ValueError(f"g: has {len(g)} states; expected {kinds}")
     if wait is not None:
         shaped("wait", wait, v.shape)
         if wait.dtype != torch.int32:
@@ -116,20 +119,49 @@ def _moved(v, g, current, neurons):
     return total, steady, factor, torch.lerp(steady.expand_as(v), v, factor)
 
 
-def _by_torch(v, wait, g, events, weights, indptr, indices, current, neurons):
-    """The same by PyTorch's operators, of any type."""
-    received = [_op.spmm(indptr[q], indices[q], w, v.shape[1], x.to(v.dtype).t().contiguous(), True).t() if indptr[q].numel() else x.to(v.dtype) @ w
-                for q, (x, w) in enumerate(zip(events, weights))]
-    g = torch.stack([neurons.weight[q] * x + neurons.decay[q] * g[q] for q, x in enumerate(received)]) if received else g.clone()
-    g = torch.where(g.abs() < _TINY, torch.zeros_like(g), g)
-    moved, free = _moved(v, g, current, neurons)[-1], wait <= 0 if neurons.refractory else torch.ones_like(v, dtype=torch.bool)
-    spikes = free & (moved > neurons.v_threshold)
-    after = torch.where(spikes, torch.full_like(v, neurons.v_reset), torch.where(free, moved, v))
+def _stacked(each, like):
+    """A tensor [q, m, n] of q matrices."""
+    return each[0][None] if len(each) == 1 else torch.stack(each) if each else torch.zeros_like(like)
+
+
+class _Spike(torch.autograd.Function):
+    """x > 0 as a number, with a surrogate's derivative."""
+
+    @staticmethod
+    def forward(ctx, x, surrogate, slope):
+        ctx.save_for_backward(x)
+        ctx.surrogate = surrogate, slope
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        name, slope = ctx.surrogate
+        return grad * SURROGATES[name](ctx.saved_tensors[0], slope), None, None
+
+
+def _by_torch(v, wait, g, events, weights, indptr, indices, current, neurons, differentiable=False):
+    """The same by PyTorch's operators, of any type. g: a tensor, or a list of as many; comes back as a list."""
+    after_g = []
+    for q, (x, w) in enumerate(zip(events, weights)):
+        x = x if x.dtype == v.dtype else x.to(v.dtype)
+        received = _op.spmm(indptr[q], indices[q], w, v.shape[1], x.t().contiguous(), True).t() if indptr[q].numel() else x @ w
+        state = torch.add(received if neurons.weight[q] == 1 else neurons.weight[q] * received, g[q], alpha=neurons.decay[q])
+        after_g.append(state if differentiable else torch.where(state.abs() < _TINY, 0, state))
+    moved, waits = _moved(v, after_g, current, neurons)[-1], wait > 0 if neurons.refractory else None
+    above = moved - neurons.v_threshold
+    fired = above > 0 if waits is None else (above > 0) & ~waits
+    spikes = fired
+    if differentiable and not neurons.binary:
+        spikes = _Spike.apply(above, neurons.surrogate, neurons.slope)
+        spikes = spikes if waits is None else torch.where(waits, 0, spikes)
+    elif not neurons.binary:
+        spikes = fired.to(v.dtype)
+    after = torch.where(fired, neurons.v_reset, moved if waits is None else torch.where(waits, v, moved))
     if wait is None:
         wait = v.new_empty(0, dtype=torch.int32)
     else:
-        wait = torch.where(spikes, torch.full_like(wait, neurons.refractory), (wait - 1).clamp(min=0)) if neurons.refractory else wait.clone()
-    return after, wait, g, spikes if neurons.binary else spikes.to(v.dtype)
+        wait = torch.where(fired, neurons.refractory, (wait - 1).clamp(min=0)) if neurons.refractory else wait.clone()
+    return after, wait, after_g, spikes
 
 
 def _lif_step(v, wait, g, events, weights, indptr, indices, current, *neurons):
@@ -140,7 +172,10 @@ def _run(v, wait, g, events, weights, indptr, indices, current, neurons):
     _check(v, wait, g, events, weights, indptr, indices, current, neurons)
     served = _fits(torch.float32, v, g, *weights, *(() if current is None else (current,)), events=tuple(events)) and (wait is None or wait.device == v.device)
     _calls["lif_step", "lacuna" if served else "torch"] += 1
-    return (_by_library if served else _by_torch)(v, wait, g, events, weights, indptr, indices, current, neurons)
+    if served:
+        return _by_library(v, wait, g, events, weights, indptr, indices, current, neurons)
+    after, waits, after_g, spikes = _by_torch(v, wait, g, events, weights, indptr, indices, current, neurons)
+    return after, waits, _stacked(after_g, g), spikes
 
 
 torch.library.impl("lacuna::lif_step", "CompositeExplicitAutograd", _lif_step)
@@ -213,11 +248,6 @@ def _gradients(saved, neurons, to_v, to_g, to_spikes, need_g, need_events, need_
             to_drive.sum(0) if need_current else None)
 
 
-def _stacked(each, like):
-    """A tensor [q, m, n] of q matrices."""
-    return each[0][None] if len(each) == 1 else torch.stack(each) if each else torch.zeros_like(like)
-
-
 def _to_events(grad, saved, q):
     w, indptr = saved.weights[q], saved.indptr[q]
     return _op.spmm(indptr, saved.indices[q], w, grad.shape[1], grad.t(), False).t() if indptr.numel() else gradient_mm(grad, w.t())
@@ -266,13 +296,23 @@ class _Step(torch.autograd.Function):
 
 
 def _step(v, wait, g, events, weights, indptr, indices, current, neurons):
-    """lacuna::lif_step by the shortest way."""
-    tensors = (v, g, *events, *weights, *(() if current is None else (current,)))
-    if not eager(v, g) or any(type(x) not in PLAIN for x in tensors):
-        return _op.lif_step(v, wait, g, events, weights, indptr, indices, current, *neurons)
-    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
-        return _Step.apply(neurons, v, wait, g, current, *events, *weights, *indptr, *indices)
-    return _run(v, wait, g, events, weights, indptr, indices, current, neurons)
+    """lacuna::lif_step by the shortest way; g, and g after it, as a list."""
+    rest = events, weights, indptr, indices, current
+    tensors = (v, *g, *events, *weights, *(() if current is None else (current,)))
+    watched = not all(type(x) in PLAIN for x in tensors) or not eager(v, v)
+    trained = next((x for x in tensors if x.requires_grad), None) if torch.is_grad_enabled() and not watched else None
+    if trained is not None and sum(x.shape[0] * x.shape[1] * v.shape[1] for x in events) < least_products(v, trained):
+        _check(v, wait, g, *rest, neurons)  # a backward pass of ours would cost the host more than zeros give
+        _calls["lif_step", "torch"] += 1
+        return _by_torch(v, wait, g, *rest, neurons, differentiable=True)
+    g = _stacked(g, v[None][:0])
+    if watched:
+        after, waits, after_g, spikes = _op.lif_step(v, wait, g, *rest, *neurons)
+    elif trained is None:
+        after, waits, after_g, spikes = _run(v, wait, g, *rest, neurons)
+    else:
+        after, waits, after_g, spikes = _Step.apply(neurons, v, wait, g, current, *events, *weights, *indptr, *indices)
+    return after, waits, [after_g[0]] if len(events) == 1 else list(after_g), spikes
 
 
 # vmap: copies of one network are rows of one call ----------------------------------------------------------
@@ -346,11 +386,10 @@ def lif_step(v, inputs=(), *, dt, tau, v_rest=0.0, v_threshold=1.0, v_reset=0.0,
         wait = torch.zeros(v.shape, dtype=torch.int32, device=v.device)
     empty = v.new_empty(0, dtype=torch.int64)
     weights, indptr, indices = zip(*(_weight(x.w, empty) for x in inputs)) if inputs else ((), (), ())
-    g = _stacked([matrix(x.g) for x in inputs], matrix(v)[None][:0])
     neurons = _Neurons([float(x.weight) for x in inputs], [float(x.decay) for x in inputs], [bool(x.conductance) for x in inputs],
                        [float(x.reversal) for x in inputs], dt, tau, v_rest, v_threshold, v_reset, refractory, binary, surrogate, slope)
-    after, waits, state, spikes = _step(matrix(v), matrix(wait), g, [matrix(x.events) for x in inputs], list(weights), list(indptr), list(indices),
-                                        current, neurons)
+    after, waits, state, spikes = _step(matrix(v), matrix(wait), [matrix(x.g) for x in inputs], [matrix(x.events) for x in inputs], list(weights), list(indptr),
+                                        list(indices), current, neurons)
     if flat:
-        spikes, after, state, waits = spikes[0], after[0], state[:, 0], waits[0] if wait is not None else waits
-    return LIFState(spikes, after, None if wait is None else waits, [state[0]] if len(inputs) == 1 else list(state))
+        spikes, after, state, waits = spikes[0], after[0], [x[0] for x in state], waits[0] if wait is not None else waits
+    return LIFState(spikes, after, None if wait is None else waits, state)
