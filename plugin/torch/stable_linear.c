@@ -162,7 +162,7 @@ static void multiply(const operand_t *input, const operand_t *weight, const void
     lac_obj_t a = lac_obj_rowmajor((lac_dt_t)input->element, m, k, input->data, k > 1 ? k : 1),
               b = lac_obj_rowmajor(number, n, k, weight->data, k > 1 ? k : 1),
               c = lac_obj_rowmajor(number, m, n, out, n > 1 ? n : 1);
-    lac_decision_t decision;
+    lac_decision_t decision = {.route = ""};
     lac_call_opts_t options = {
         .size = sizeof options, .decision = &decision, .may_decline = call->may_decline || added};
     lac_epilogue_t epilogue = {.size = sizeof epilogue, .bias = bias};
@@ -172,11 +172,12 @@ static void multiply(const operand_t *input, const operand_t *weight, const void
     b.meta = call->known;
     lac_status_t status = bias ? lac_gemm_epilogue(call->ctx, NULL, &a, &b, NULL, &c, &epilogue, &options)
                                : lac_gemm_ex(call->ctx, NULL, &a, &b, added ? &one : NULL, &c, &options);
+    if (status) return; /* outcome -1 */
     /* cuBLAS rounds a product of halves before it adds what is there: PyTorch's has the bias in its epilogue.
      */
     bool left = options.declined || (added && !strcmp(decision.route, "dense"));
-    call->outcome = status ? -1 : left;
-    if (call->outcome) return;
+    call->outcome = left;
+    if (left) return;
     call->skipped = decision.side[0] || !strcmp(decision.route, "stream") || !strcmp(decision.route, "tiles");
 }
 

@@ -4,10 +4,19 @@
 import sys
 import unittest
 
-import numpy as np
-
 sys.dont_write_bytecode = True
 SKIP = 77
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(SKIP)
+
+
+try:
+    import numpy as np
+except ImportError as error:  # the interpreter that has PyTorch or JAX may be another one than that of the package
+    skip(f"needs NumPy: {error}")
 
 
 def sparse(seed, *shape, density=0.1):
@@ -34,8 +43,3 @@ class ElementCase(unittest.TestCase):
 
     def product(self, got, a, b, **settings):
         assert_product(got, a, b, dtype=np.float64, **settings)
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIP)
