@@ -287,7 +287,8 @@ def performance_page(found):
     for machine, path, report, rows in targets(found):
         drawing = path.with_suffix(".png")
         shown = f"\n![Fraction of the roofline](../../bench/results/{machine}/{drawing.name})\n" if drawing.exists() else ""
-        parts.append(f"## {machine}\n\n{caption(report)}\n\n{table_of(columns, rows.values())}\n{shown}")
+        doubles = ", in doubles" if all(problem["problem"].startswith("dgemm") for problem in report["problems"]) else ""
+        parts.append(f"## {machine}{doubles}\n\n{caption(report)}\n\n{table_of(columns, rows.values())}\n{shown}")
     for machine, files in found.items():
         reports = {path.stem: report for path, report in files if report["schema"] == FIRST_CALLS}
         before = [report for stem, report in reports.items() if stem.startswith("first_calls_before")]
