@@ -123,6 +123,8 @@ typedef struct lac_site {
     const lac_route_t *route;    /* that served last; NULL before the first                              */
     const lac_route_t *intended; /* in the call that is under way, trials aside                          */
     const lac_route_t *sparse_route; /* the last sparse one that served; NULL: none                      */
+    uint64_t again_from;        /* calls from which again_at is counted: 0, or when what served long lost  */
+    uint64_t sparse_from;       /* calls at which sparse routes began to serve; 0: none does               */
     unsigned turns, steady;     /* how often sparse data turned dense; calls since the last such turn      */
     bool served;                /* the last event was LAC_SITE_SERVED                                       */
     bool stepped;               /* the call that is under way has had its event                             */

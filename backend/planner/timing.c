@@ -211,9 +211,19 @@ bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site)
 /* What a route lost by may have been the machine's bad moment: now and then it may show better times. */
 static void reset_runs(lac_site_t *site, int serving)
 {
-    site->again_at = again_at(site) * AGAIN_TIMES;
+    site->again_at = site->again_from + AGAIN_TIMES * (again_at(site) - site->again_from);
     for (int i = 0; i < LAC_ROUTES_MAX; i++)
         if (i != serving && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
+}
+
+void lac_timing_lost(lac_site_t *site)
+{
+    uint64_t served = site->calls - site->sparse_from;
+    if (site->sparse_from && served >= AGAIN_FIRST) {
+        site->again_from = site->calls;
+        site->again_at = site->calls + AGAIN_FIRST;
+    }
+    site->sparse_from = 0;
 }
 
 bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site)

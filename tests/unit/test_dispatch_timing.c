@@ -289,6 +289,28 @@ static void test_losers_are_tried_again(void **state)
     assert_int_equal(trials, 2 * 2 * 2); /* at 64 and 256 calls, two runs of two routes */
 }
 
+/* What served for long and lost is measured again as soon as at a new site; what only had its turn waits on. */
+static void test_what_served_returns_soon(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(true);
+    lac_site_t site = {.calls = 5000, .spent_us = 1e6, .route = &sparse, .again_at = 16384, .sparse_from = 4000};
+    lac_timing_lost(&site);
+    site.route = &dense;
+    static const uint64_t due[] = {5000 + 64, 5000 + 256, 5000 + 1024};
+    for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
+        site.calls = due[i] - 1;
+        assert_false(lac_timing_reset_penalty_due(&ctx, &site));
+        site.sparse_from = site.calls - 10; /* it had its turn and lost */
+        lac_timing_lost(&site);
+        site.calls = due[i];
+        assert_true(lac_timing_reset_penalty_due(&ctx, &site));
+        lac_timing_reset_penalty(&ctx, &site);
+    }
+    lac_timing_lost(&site); /* which no sparse route serves */
+    assert_false(lac_timing_reset_penalty_due(&ctx, &site));
+}
+
 /* Where the dense route serves, nothing is known of any density, and no sparse route can be tried: what they
  * lost by is forgotten, so that a probe finds them. */
 static void test_losers_are_looked_for(void **state)
@@ -417,6 +439,7 @@ int main(void)
                                        cmocka_unit_test(test_rests),
                                        cmocka_unit_test(test_trials_find_the_truth),
                                        cmocka_unit_test(test_losers_are_tried_again),
+                                       cmocka_unit_test(test_what_served_returns_soon),
                                        cmocka_unit_test(test_losers_are_looked_for),
                                        cmocka_unit_test(test_losers_have_a_budget),
                                        cmocka_unit_test(test_the_budget_is_shared),
