@@ -17,6 +17,13 @@ inline uint64_t wgmma_matrix(unsigned address, unsigned next_k, unsigned next_co
     return (uint64_t)(next_columns >> 4) << 32 | (uint64_t)(next_k >> 4) << 16 | (address >> 4);
 }
 
+constexpr int kStripCols = 64, kStripLine = 128;
+inline uint64_t wgmma_strips(unsigned address, unsigned next_strip)
+{
+    EMULATED_REQUIRE(address % 1024 == 0 && next_strip % 1024 == 0);
+    return wgmma_matrix(address, next_strip, 8 * kStripLine) | uint64_t(1) << 62;
+}
+
 inline uint64_t wgmma_further(uint64_t matrix, int bytes)
 {
     EMULATED_REQUIRE(bytes % 16 == 0);
@@ -30,6 +37,19 @@ template <int kCount> inline void keep(uint4 (&)[kCount]) {}
 template <int kCount> inline void keep(float (&)[kCount]) {}
 inline void keep(int &) {}
 inline void keep(uint64_t &) {}
+
+/* Element (k, column) of B in strips: bits 4 to 6 of the address as made are exchanged by those above. */
+template <typename E> inline float wgmma_strip_element(uint64_t matrix, int k, int column)
+{
+    EMULATED_REQUIRE(matrix >> 62 == 1);
+    const unsigned start = unsigned(matrix & 0x3fff) << 4, next_strip = unsigned(matrix >> 16 & 0x3fff) << 4,
+                   next_k = unsigned(matrix >> 32 & 0x3fff) << 4,
+                   at = start + unsigned(column / 64) * next_strip + unsigned(k / 8) * next_k +
+                        unsigned(k % 8 * 128 + column % 64 * 2);
+    E x;
+    x.bits = *at_address<uint16_t>(at ^ (at >> 7 & 7) << 4);
+    return event_value(x);
+}
 
 /* Element (k, column) of B. */
 template <typename E> inline float wgmma_element(uint64_t matrix, int k, int column)
@@ -54,6 +74,20 @@ template <typename E, int kSums> inline void wgmma(E, float (&d)[kSums], uint4 a
             x.bits = (uint16_t)((k < 8 ? low : high).of[lane / 4 * 4 + k % 8 / 2] >> (32 * h + 16 * (k % 2)));
             term[1 + k] = (double)event_value(x) * (double)wgmma_element<E>(b, k, column);
         }
+        d[i] = truncated_sum(term, 17);
+    }
+}
+
+template <typename E> inline void wgmma(E, float (&d)[64], uint64_t a, uint64_t b)
+{
+    const int lane = emulated_lane(), row = (int)threadIdx.x % kGroup / 32 * 16 + lane / 4;
+    double rows[2][16];
+    for (int i = 0; i < 32; i++) rows[i / 16][i % 16] = (double)wgmma_element<E>(a, i % 16, row + i / 16 * 8);
+    for (int i = 0; i < 64; i++) {
+        const int column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        double term[17] = {(double)d[i]};
+        for (int k = 0; k < 16; k++)
+            term[1 + k] = rows[i / 2 % 2][k] * (double)wgmma_strip_element<E>(b, k, column);
         d[i] = truncated_sum(term, 17);
     }
 }

@@ -23,10 +23,10 @@
     0.58 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-22 */
 
 /* Of f16 and bf16: a block has two tiles side by side, row groups are active in pairs, and one product takes
- * the place of six. Within a tenth for bf16; of f16 a sixth too fast (4096^3, H200, 2026-11-23). */
+ * the place of six. Within a sixth (4096^3, H100, 2026-11-26). */
 #define HALF_WIDE  2
 #define HALF_PAIR  2
-#define HALF_SPEED 3.9 /* times the rate of f32 */
+#define HALF_SPEED 5.0 /* times the rate of f32 */
 #define HALF_PACK  2.0 /* its packing counts elements, not bytes */
 
 /* Multiply-adds below which no sample is taken of whether the joint product pays: that and the launches of

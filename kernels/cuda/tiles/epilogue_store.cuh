@@ -12,9 +12,8 @@ namespace lacuna
 {
 
 /* Thread t of the kHolders that hold a tile, lane l of warp w = t / 32, has at sum[4 j + 2 h + c] row
- * 8 j + 2 (l % 4) + c and column 16 w + 2 (l / 4) + h of the tile. Of elements of two bytes half of the
- * threads have its upper rows, w = t / 32 % 4, and for j of 8 and more what lies 8 j rows less and 64 columns
- * further. */
+ * 8 j + 2 (l % 4) + c and column 16 w + 2 (l / 4) + h of the tile. Of elements of two bytes, there, row 16 w
+ * + 8 (e % 2) + e - e % 2 + c for e = l / 4, and column 8 j + 2 (l % 4) + h. */
 constexpr int kHolders = 256, kSums = kTileRows * kTileCols / kHolders;
 struct FirstCell {
     int row, col;
@@ -23,34 +22,39 @@ template <typename E> __device__ inline FirstCell first_cell(int thread)
 {
     const int lane = thread % kWarp, eighth = lane / 4;
     if (ShapeOf<E>::kSplits > 1) return {lane % 4 * 2, thread / kWarp * 16 + 2 * eighth};
-    constexpr int kHalf = kHolders / 2;
-    return {thread / kHalf * (kTileRows / 2) + lane % 4 * 2,
-            thread % kHalf / kWarp * 16 + (eighth % 2 ? 7 + eighth : eighth)};
+    return {thread / kWarp * 16 + (eighth % 2 ? 7 + eighth : eighth), lane % 4 * 2};
 }
 /* What j adds to that. */
 template <typename E> __device__ constexpr int row_further(int j)
 {
-    return ShapeOf<E>::kSplits > 1 ? 8 * j : 8 * (j % 8);
+    return ShapeOf<E>::kSplits > 1 ? 8 * j : 0;
 }
 template <typename E> __device__ constexpr int col_further(int j)
 {
-    return ShapeOf<E>::kSplits > 1 ? 0 : j / 8 * (kTileCols / 2);
+    return ShapeOf<E>::kSplits > 1 ? 0 : 8 * j;
 }
 
-/* Two bytes of b cannot be put in order on their way to wgmma: there, sum[4 j + 2 h + c] is of column
- * 16 w + 8 h + l / 4, and 2 (l / 4) above becomes l / 4, or 7 more where that is odd. Neighbours exchange one
- * of two. */
-__device__ inline void pair_columns(float (&sum)[kSums])
+/* As wgmma leaves sums of elements of two bytes, sum[4 j + 2 h + c] is of row 16 w + 8 h + l / 4 and column 8
+ * j + 2 (l % 4) + c. Neighbours exchange one row of two, so that each thread has two that follow each other.
+ */
+__device__ inline void pair_rows(float (&sum)[kSums])
 {
     const bool odd = thread_here() & 4;
 #pragma unroll
-    for (int j = 0; j < kSums / 4; j++)
+    for (int j = 0; j < kSums / 4; j++) {
+        float own[2], got[2];
 #pragma unroll
         for (int c = 0; c < 2; c++) {
-            float &low = sum[4 * j + c], &high = sum[4 * j + 2 + c];
-            const float got = __shfl_xor_sync(kFull, odd ? low : high, 4);
-            (odd ? low : high) = got;
+            const float low = sum[4 * j + c], high = sum[4 * j + 2 + c];
+            own[c] = odd ? high : low;
+            got[c] = __shfl_xor_sync(kFull, odd ? low : high, 4);
         }
+#pragma unroll
+        for (int c = 0; c < 2; c++) {
+            sum[4 * j + 2 * c] = odd ? got[c] : own[c];
+            sum[4 * j + 2 * c + 1] = odd ? own[c] : got[c];
+        }
+    }
 }
 
 /* Of a tile's sums by rows in shared memory, kPitch floats from one row to the next, so that few meet in a
@@ -228,24 +232,24 @@ __device__ inline void write_sums(const TilesOut<E> &g, const TilesScale &s, int
     const int thread = thread_here();
     const FirstCell first = first_cell<E>(thread);
     const int row0 = tile_m * kTileRows + first.row, col0 = tile_n * kTileCols + first.col;
-    const bool of_rows = kHow != kPlainly && g.epilogue.of_rows, of_columns = kHow != kPlainly && !of_rows;
-    float across[2] = {}, down[kAhead][2] = {};
+    const bool of_rows = kHow != kPlainly && g.epilogue.of_rows;
+    float near[kAhead][2] = {}; /* of rows, or of columns */
     uint32_t occupied[2] = {};
 #pragma unroll
     for (int j = 0; j < kTileRows / 8; j++) {
         const int row = row0 + row_further<E>(j), col = col0 + col_further<E>(j);
-        if (of_columns && (j == 0 || col_further<E>(j) != col_further<E>(j - 1)))
-            across[0] = bias_near<kHow>(g, 0, col), across[1] = bias_near<kHow>(g, 0, col + 1);
-        if (of_rows && j % kAhead == 0) {
+        if (kHow != kPlainly && j % kAhead == 0) {
 #pragma unroll
             for (int t = 0; t < 2 * kAhead; t++)
-                down[t / 2][t % 2] = bias_near<kHow>(g, row + t / 2 * 8 + t % 2, 0);
+                near[t / 2][t % 2] = of_rows
+                                         ? bias_near<kHow>(g, row0 + row_further<E>(j + t / 2) + t % 2, 0)
+                                         : bias_near<kHow>(g, 0, col0 + col_further<E>(j + t / 2) + t % 2);
         }
         float x[2][2], bias[2][2];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             x[i % 2][i / 2] = kScaled * sum[4 * j + i];
-            bias[i % 2][i / 2] = of_rows ? down[j % kAhead][i % 2] : across[i / 2];
+            bias[i % 2][i / 2] = of_rows ? near[j % kAhead][i % 2] : near[j % kAhead][i / 2];
         }
         write_four<kHow, kInside>(g, s, row, col, x, bias);
         if (kHow == kWithBits)

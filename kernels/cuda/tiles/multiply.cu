@@ -175,55 +175,44 @@ __device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int st
 }
 
 /* The same of elements of two bytes, for this warpgroup's rows and all columns of the block: one way for all
- * sets, for the sums stay in the tensor cores' registers, which no two ways would keep in the same place. */
+ * sets, for the sums stay in the tensor cores' registers, which no two ways would keep in the same place. A
+ * step is multiplied while the one before still is; only then its stage is free. */
 template <typename E> struct Reading {
-    uint64_t a;   /* wgmma's second operand in the first stage                       */
-    unsigned b;   /* of the first stage of b: the row that this lane names to ldmatrix */
-    unsigned own; /* sets with one of these row groups                               */
+    uint64_t a, b; /* wgmma's operands in the first stage  */
+    unsigned own;  /* sets with one of these row groups    */
     Slot<Flow<E>::kStages> slot;
 };
 
-/* Matrix 2 g + h of ldmatrix is k 8 g and columns 8 h further. */
 template <typename E> __device__ __forceinline__ void begin_steps(const Stages &st, Reading<E> *t)
 {
     constexpr int kOwn = kRowGroups / kConsumers;
-    const int lane = threadIdx.x % kWarp, low = lane % kCore, matrix = lane / kCore,
-              warp = threadIdx.x % kGroup / kWarp, mine = threadIdx.x / kGroup * kOwn;
+    const int mine = threadIdx.x / kGroup * kOwn;
     t->a = wgmma_matrix(shared_address(st.a) + (unsigned)(mine * ShapeOf<E>::kStepBytes), kCoreBytes,
                         ShapeOf<E>::kEightRows);
-    t->b = shared_address(st.b) + (unsigned)((matrix / 2 * kCore + low) * Flow<E>::kLineBytes +
-                                             ((warp * 2 + matrix % 2) ^ low) * 16);
+    t->b = wgmma_strips(shared_address(st.b), Flow<E>::kStripBytes);
     t->own = (unsigned)((1 << kOwn) - 1) << mine;
-    keep(t->a);
+    keep(t->a), keep(t->b); /* nobody finds them anew at each step */
 }
 
-/* sums += the products of the step in a stage. Those of the second 16 k are read while the tensor cores have
- * the first ones. */
+/* sums += the products of the step in a stage, some time before wgmma_wait. */
 template <typename E>
 __device__ __forceinline__ void multiply_all(BlockSums<E> &sums, const Reading<E> &t, int stage)
 {
-    constexpr int kBlocks = Flow<E>::kWide * kTileCols / kWgmmaRows, kEach = Flow<E>::kWide * kSums / kBlocks;
-    const uint64_t a = wgmma_further(t.a, stage * Flow<E>::kStageA);
-    const unsigned rows = t.b + (unsigned)(stage * Flow<E>::kStageB);
-    uint4 b[kDepths][kBlocks];
+    constexpr int kTileStrips = kTileCols / kStripCols * Flow<E>::kStripBytes;
+    const uint64_t a = wgmma_further(t.a, stage * Flow<E>::kStageA),
+                   b = wgmma_further(t.b, stage * Flow<E>::kStageB);
+    wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < Flow<E>::kWide; i++) keep(sums[i]);
+    for (int d = 0; d < kDepths; d++)
 #pragma unroll
-    for (int d = 0; d < kDepths; d++) {
-#pragma unroll
-        for (int i = 0; i < kBlocks; i++)
-            b[d][i] =
-                load_transposed(rows + (unsigned)(d * kDepth * Flow<E>::kLineBytes + i * kWgmmaRows * 2));
-        wgmma_fence();
-#pragma unroll
-        for (int i = 0; i < kBlocks; i++)
-            wgmma(E(), *(float(*)[kEach])(&sums[0][0] + i * kEach), b[d][i],
-                  wgmma_further(a, d * (kDepth / kCore) * kCoreBytes), true);
-        wgmma_commit();
-    }
-    wgmma_wait<0>();
-#pragma unroll
-    for (int d = 0; d < kDepths; d++) keep(b[d]);
+        for (int i = 0; i < Flow<E>::kWide; i++)
+            wgmma(E(), sums[i], wgmma_further(a, d * (kDepth / kCore) * kCoreBytes),
+                  wgmma_further(b, i * kTileStrips + d * kDepth * kStripLine));
+    wgmma_commit();
+}
+
+template <typename E> __device__ __forceinline__ void keep_all(BlockSums<E> &sums)
+{
 #pragma unroll
     for (int i = 0; i < Flow<E>::kWide; i++) keep(sums[i]);
 }
@@ -231,15 +220,30 @@ __device__ __forceinline__ void multiply_all(BlockSums<E> &sums, const Reading<E
 template <typename E>
 __device__ __forceinline__ void consume_steps(const Stages &st, Reading<E> *t, int steps, BlockSums<E> &sums)
 {
+    int before = -1; /* the stage of a step that may still be multiplied */
+    const auto release = [&]() LACUNA_INLINE {
+        if (before >= 0) barrier_arrive(st.empty + before);
+    };
 #pragma unroll
     for (int i = 0; i < Flow<E>::kWide * kSums; i++) sums[i / kSums][i % kSums] = 0.0f;
+    keep_all<E>(sums);
     for (; steps > 0; steps--) {
         const int stage = t->slot.at();
         barrier_wait(st.full + stage, t->slot.filled());
-        if ((unsigned)st.sets[stage] & t->own) multiply_all<E>(sums, *t, stage);
-        barrier_arrive(st.empty + stage);
         t->slot.step++;
+        if ((unsigned)st.sets[stage] & t->own) {
+            bulk_copy_fence(); /* wgmma sees what other threads copied */
+            multiply_all<E>(sums, *t, stage);
+            wgmma_wait<1>();
+        } else {
+            wgmma_wait<0>();
+        }
+        release();
+        before = stage;
     }
+    wgmma_wait<0>();
+    keep_all<E>(sums);
+    release();
 }
 
 template <typename E> struct ReaderOf {
@@ -263,7 +267,7 @@ __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &
             const int n = work.n * Flow<E>::kWide + at, number = work.m * g.s.tiles_n + n;
             float(&sum)[kSums] = sums[at];
             if (n >= g.s.tiles_n) break;
-            if constexpr (!Flow<E>::kSplit) pair_columns(sum);
+            if constexpr (!Flow<E>::kSplit) pair_rows(sum);
             if (g.s.splits > 1)
                 store_part(g.s, number, work.split, sum);
             else if (!any_of<1, kHolders>(!all_finite(sum)))
@@ -278,13 +282,15 @@ __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &
  *
  * Mapping   a block per multiprocessor does tile after tile of 128 x 128 (of two bytes an element two
  *           neighbours) or, where k is shared out, parts of their steps. Two warpgroups fill stages in turns:
- *           rows of b that a step names, wgmma's first operand, and a's splits, its second, by bulk copies.
- *           Floats are split into registers of wgmma's operand; what has two bytes lies as it came. Two
- *           multiply, of floats each 64 columns of b, the row groups of a that want the step; they take the
- *           next step, or the next tile's, while the tensor cores do one. Of two bytes each has two row
- * groups. Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a (2 of two-byte elements) for each row group
- * whose step it is; mostly from cache. Order     steps as listed: 32 k at a time in the tensor cores, the
- * sums of these by fp32 additions; of two-byte elements all k in the tensor cores; parts in ascending order.
+ *           rows of b that a step names, and a's splits by bulk copies. Two multiply. Of floats each has 64
+ *           columns of b, whose splits are wgmma's first operand, from registers, and the row groups of a
+ *           that want the step; they take the next step, or the next tile's, while the tensor cores do one.
+ *           Of two bytes each has two row groups, wgmma's first operand, and all columns, its second, both
+ *           where they came; a step is begun before the last one is done.
+ * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a (2 of two-byte elements) for each row group whose
+ *           step it is; mostly from cache.
+ * Order     steps as listed: 32 k at a time in the tensor cores, the sums of these by fp32 additions; of
+ *           two-byte elements all k in the tensor cores; parts in ascending order.
  */
 template <typename E, bool kWhole, bool kBits>
 __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_constant__ MultiplyArgs<E> g)
@@ -293,7 +299,8 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     LACUNA_DYNAMIC_SHARED(unsigned char, dynamic);
     __shared__ barrier_t full[Way::kStages], empty[Way::kStages];
     __shared__ int sets[Way::kStages];
-    unsigned char *const stages = dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment;
+    unsigned char *const stages =
+        dynamic + (Way::kAlignment - shared_address(dynamic) % Way::kAlignment) % Way::kAlignment;
     unsigned char *const raw = stages + Way::kStages * (Way::kStageB + Way::kStageA);
     const Stages st = {stages, stages + Way::kStages * Way::kStageB,
                        raw,    (Listing *)(raw + kProducers * Way::kRawBytes),

@@ -31,13 +31,12 @@ struct alignas(16) Listing {
 };
 constexpr int kListings = 4;
 
-constexpr int kAlignment = 128;
-
-/* How b, of type E, comes to the registers of those who multiply. kSplit: by way of `raw`, where it lies as
- * it came, and is split in the order of wgmma's registers; else as it lies, for ldmatrix to put in order. */
+/* How b, of type E, comes to those who multiply. kSplit: by way of `raw`, where it lies as it came, and is
+ * split in the order of wgmma's registers; else in strips, from where wgmma reads it. */
 template <typename E> struct Flow {
     static constexpr bool kSplit = ShapeOf<E>::kSplits > 1;
     static constexpr int kWide = ShapeOf<E>::kWide;
+    static constexpr int kAlignment = kSplit ? 128 : 8 * kStripLine; /* of b in a stage */
     static constexpr int kConsumerRegisters = kSplit ? 184 : 200, kProducerRegisters = kSplit ? 72 : 56;
     static constexpr int kStages = kSplit ? 4 : 8;
     /* Of b in a step, 16 k each: split by split, or tile by tile. */
@@ -53,6 +52,9 @@ template <typename E> struct Flow {
     static_assert(kShared + 256 <= 227 * 1024, "what a block may have, and a few barriers");
     static_assert(kLineBytes == kWarp * 16 && (kSplit || kStageB == kStep * kLineBytes),
                   "a warp brings a row at a time");
+    static constexpr int kStripBytes = kStep * kStripLine; /* of a step */
+    static_assert(kStageB % kAlignment == 0 && (kSplit || kStripBytes % kAlignment == 0),
+                  "all stages, strips");
 };
 
 constexpr int kNoStep = 0; /* the set that ends all steps */
@@ -180,22 +182,28 @@ __device__ inline void bring_rows(const MultiplyArgs<float> &g, const Listing &s
     }
 }
 
-/* The same to where ldmatrix reads them: rows by their k, pieces of 16 bytes exchanged by xor with k, so that
- * those of eight k do not meet in a bank. A piece past the last is the last once more, and never stored. */
+/* The same to the strips that wgmma reads. A piece past the last is the last once more, and never stored. */
 template <lac_dt_t kType>
 __device__ inline void bring_rows(const MultiplyArgs<Half<kType>> &g, const Listing &s, unsigned char *stage)
 {
     using E = Half<kType>;
-    constexpr int kPiece = 16 / (int)sizeof(E), kLine = Flow<E>::kLineBytes;
+    constexpr int kPiece = 16 / (int)sizeof(E), kStripPieces = kStripCols / kPiece;
     const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
               col = s.n * Flow<E>::kWide * kTileCols + lane * kPiece,
               first = warp / 2 * kDepth + warp % 2 * kRowsEach;
     const char *const b = (const char *)(g.b + min(col, g.out.n - kPiece));
+    unsigned char *const strip = stage + lane / kStripPieces * Flow<E>::kStripBytes;
+    int row[kMine]; /* read before the first copy: each would wait behind one */
+#pragma unroll
+    for (int i = 0; i < kMine; i += 4) {
+        const int4 four = *(const int4 *)(s.rows + i);
+        row[i] = four.x, row[i + 1] = four.y, row[i + 2] = four.z, row[i + 3] = four.w;
+    }
 #pragma unroll
     for (int i = 0; i < kMine; i++) {
         const int k = first + i % kRowsEach + i / kRowsEach * kCore;
-        copy_async16((float *)(stage + k * kLine + (lane ^ k % kCore) * 16),
-                     (const float *)(b + (uint64_t)(unsigned)listed_row(s.rows[i]) * g.pitch));
+        copy_async16((float *)(strip + k * kStripLine + (lane % kStripPieces ^ k % kCore) * 16),
+                     (const float *)(b + (uint64_t)(unsigned)listed_row(row[i]) * g.pitch));
     }
 }
 

@@ -22,10 +22,19 @@ __device__ inline uint64_t wgmma_matrix(unsigned address, unsigned next_k, unsig
            (uint64_t)((address & 0x3ffff) >> 4);
 }
 
+/* B in shared memory by rows of k, as strips of 64 columns: of each k 128 bytes, whose pieces of 16 are
+ * exchanged by xor with k % 8. The strips lie `next_strip` bytes apart, each at a multiple of 1024. */
+constexpr int kStripCols = 64, kStripLine = 128;
+__device__ inline uint64_t wgmma_strips(unsigned address, unsigned next_strip)
+{
+    constexpr uint64_t kExchanged = uint64_t(1) << 62; /* in 128 bytes */
+    return kExchanged | wgmma_matrix(address, next_strip, 8 * kStripLine);
+}
+
 /* The same matrix so many bytes further on. */
 __device__ inline uint64_t wgmma_further(uint64_t matrix, int bytes)
 {
-    return matrix + (unsigned)(bytes >> 4);
+    return (matrix & ~(uint64_t)0xffffffff) | ((uint32_t)matrix + (uint32_t)(bytes >> 4));
 }
 
 /* Before the first product of a group, after the registers of D were written. */
@@ -88,6 +97,21 @@ LACUNA_WGMMA("128", 64, LACUNA_FIRST_64, "%64, %65, %66, %67", "%68", "%69", LAC
              LACUNA_SUMS_32(32))
 #undef LACUNA_WGMMA
 #undef LACUNA_WGMMA_OF
+
+/* D := D + A B with N of 128 and both in shared memory: A as wgmma_matrix has it, with rows in place of
+ * columns, and B as wgmma_strips has it. */
+#define LACUNA_WGMMA_STRIPS(type, name)                                                                      \
+    __device__ inline void wgmma(type, float(&d)[64], uint64_t a, uint64_t b)                                \
+    {                                                                                                        \
+        asm volatile("{\n.reg .pred p;\nsetp.eq.u32 p, 1, 1;\n"                                              \
+                     "wgmma.mma_async.sync.aligned.m64n128k16.f32." name "." name " {" LACUNA_FIRST_64       \
+                     "}, %64, %65, p, 1, 1, 0, 1;\n}"                                                        \
+                     : LACUNA_SUMS_32(0), LACUNA_SUMS_32(32)                                                 \
+                     : "l"(a), "l"(b));                                                                      \
+    }
+LACUNA_WGMMA_STRIPS(BF16, "bf16")
+LACUNA_WGMMA_STRIPS(F16, "f16")
+#undef LACUNA_WGMMA_STRIPS
 
 /* Up to here these registers hold what they hold: for those that products under way read. */
 template <int kCount> __device__ inline void keep(uint4 (&x)[kCount])
