@@ -35,7 +35,7 @@ constexpr int kTurns = 24; /* of a warp before another's, at most */
 struct Fiber {
     ucontext_t start;
     jmp_buf place; /* once it has run: swapcontext would ask the system for the signal mask each time */
-    bool begun = false, done = false;
+    bool begun = false, done = true;
     std::unique_ptr<char[]> stack;
     unsigned thread;
     bool (*ready)(const void *, unsigned) = nullptr; /* what it waits for */
@@ -98,11 +98,14 @@ int threads_of(const EmulatedGrid &g)
     return int(g.block.x * g.block.y * g.block.z);
 }
 
+/* A fiber does a thread of one block, waits, and does one of a later block. */
 void begin_fiber()
 {
-    (*body)();
-    fiber->done = true;
-    _longjmp(scheduler, 1);
+    for (;;) {
+        (*body)();
+        fiber->done = true;
+        if (!_setjmp(fiber->place)) _longjmp(scheduler, 1);
+    }
 }
 
 [[noreturn]] void go_on()
@@ -130,11 +133,15 @@ bool do_later(Fiber &f)
     return true;
 }
 
-void prepare(std::vector<Fiber> &fibers)
+/* Fibers for so many threads of a block. They stay: to make them anew for each block took most of the time.
+ */
+Fiber *prepare(size_t threads)
 {
-    unsigned thread = 0;
-    for (Fiber &f : fibers) {
-        f.thread = thread++;
+    static thread_local std::unique_ptr<Fiber[]> fibers(new Fiber[kMostThreads]);
+    for (size_t thread = 0; thread < threads; thread++) {
+        Fiber &f = fibers[thread];
+        f.thread = (unsigned)thread, f.done = false, f.ready = nullptr;
+        if (f.stack) continue;
         f.stack.reset(new char[kStack]);
         getcontext(&f.start);
         f.start.uc_stack.ss_sp = f.stack.get();
@@ -142,6 +149,7 @@ void prepare(std::vector<Fiber> &fibers)
         f.start.uc_link = nullptr;
         makecontext(&f.start, begin_fiber, 0);
     }
+    return fibers.get();
 }
 
 /* Lets the lanes of a warp that may go on do so; whether there was one. */
@@ -159,13 +167,11 @@ void run_block(Block &b, const std::function<void()> &kernel, uint64_t seed)
 {
     std::mt19937_64 order(seed);
     const size_t threads = (size_t)threads_of(*b.grid), warps = b.warps.size();
-    std::vector<Fiber> fibers(warps * kWarp); /* the last warp may be short */
     block = &b, body = &kernel;
-    prepare(fibers);
-    for (size_t f = threads; f < fibers.size(); f++) fibers[f].done = true;
-    const auto running = [&fibers] {
-        for (const Fiber &f : fibers)
-            if (!f.done) return true;
+    Fiber *const fibers = prepare(threads); /* those of a short last warp are done */
+    const auto running = [&] {
+        for (size_t f = 0; f < threads; f++)
+            if (!fibers[f].done) return true;
         return false;
     };
     const bool at_once = order() % 2; /* in one block of two, as soon as the warp waits */
@@ -187,7 +193,8 @@ void run_block(Block &b, const std::function<void()> &kernel, uint64_t seed)
             came = do_later(fibers[(first + f) % threads]);
         if (!came) std::this_thread::yield();
     }
-    for (Fiber &f : fibers) EMULATED_REQUIRE(f.later.empty()); /* a kernel waits for what it copies */
+    for (size_t f = 0; f < threads; f++)
+        EMULATED_REQUIRE(fibers[f].later.empty()); /* what it copies is waited for */
     for (size_t f = 0; f < b.grid->shared / sizeof(float); f++) b.shared[f] = __builtin_nanf(""); /* gone */
 }
 
