@@ -289,12 +289,14 @@ static void test_losers_are_tried_again(void **state)
     assert_int_equal(trials, 2 * 2 * 2); /* at 64 and 256 calls, two runs of two routes */
 }
 
-/* What served for long and lost is measured again as soon as at a new site; what only had its turn waits on. */
+/* What served for long and lost is measured again as soon as at a new site; what only had its turn waits on.
+ */
 static void test_what_served_returns_soon(void **state)
 {
     (void)state;
     lac_ctx_t ctx = context(true);
-    lac_site_t site = {.calls = 5000, .spent_us = 1e6, .route = &sparse, .again_at = 16384, .sparse_from = 4000};
+    lac_site_t site = {
+        .calls = 5000, .spent_us = 1e6, .route = &sparse, .again_at = 16384, .sparse_from = 4000};
     lac_timing_lost(&site);
     site.route = &dense;
     static const uint64_t due[] = {5000 + 64, 5000 + 256, 5000 + 1024};
