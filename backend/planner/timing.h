@@ -64,8 +64,8 @@ bool lac_timing_trial_of_dense(const lac_ctx_t *ctx, lac_site_t *site, lac_choic
 /* True where it is time to measure again what lost at this site. Only where each call is timed. */
 bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site);
 
-/* A sparse route that served is seen to be slower than the dense one. If it served for long, that may be a bad
- * moment of the machine: the routes that lost are measured again as soon as at a new site. */
+/* A sparse route that served is seen to be slower than the dense one. If it served for long, that may be a
+ * bad moment of the machine: the routes that lost are measured again as soon as at a new site. */
 void lac_timing_lost(lac_site_t *site);
 
 /* Lets routes that lost show better times, unless such trials have cost the site enough. Returns true where
