@@ -376,10 +376,9 @@ static void log_change(const lac_ctx_t *ctx, const lac_site_t *site, const lac_p
 static void step_after_call(const lac_ctx_t *ctx, lac_site_t *site, const lac_route_t *serves, bool promises)
 {
     bool pending = site->left.pending || site->right.pending;
-    if (serves->side != LAC_SIDE_NONE) {
-        if (!site->sparse_from) site->sparse_from = site->calls;
+    if (serves->side != LAC_SIDE_NONE)
         step(ctx, site, LAC_SITE_SERVED);
-    } else if (site->probed && !site->stepped && !pending)
+    else if (site->probed && !site->stepped && !pending)
         step(ctx, site, promises ? LAC_SITE_PROMISES : LAC_SITE_NOT_PAYING);
     else if (site->state == LAC_SITE_SPARSE && !lac_timing_is_open(ctx, site)) {
         lac_timing_lost(site);

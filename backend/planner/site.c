@@ -224,6 +224,10 @@ lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool ch
 {
     site->state = state_after(site, event, cheap);
     site->served = event == LAC_SITE_SERVED;
+    if (!site->served)
+        site->sparse_from = 0;
+    else if (!site->sparse_from)
+        site->sparse_from = site->calls;
     site->stepped = true;
     if (site->state == LAC_SITE_PROBED) {
         if (event != LAC_SITE_PROMISES || !site->wait) site->wait = 1; /* what a back-off doubles later */

@@ -223,7 +223,6 @@ void lac_timing_lost(lac_site_t *site)
         site->again_from = site->calls;
         site->again_at = site->calls + AGAIN_FIRST;
     }
-    site->sparse_from = 0;
 }
 
 bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site)

@@ -506,7 +506,7 @@ void check_long_sums()
 int main(int argc, char **argv)
 {
     const bool quick = getenv("LACUNA_TEST_QUICK") != nullptr;
-    const int cases = argc > 1 ? atoi(argv[1]) : quick ? 4 : 12;
+    const int cases = argc > 1 ? atoi(argv[1]) : quick ? 4 : 24;
     const unsigned largest = argc > 2 ? (unsigned)atoi(argv[2]) : 200;
     const unsigned first = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
     for (int t = 0; t < cases; t++) {

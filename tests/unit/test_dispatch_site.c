@@ -214,6 +214,27 @@ static void test_back_off(void **state)
     assert_true(site.state == LAC_SITE_PROBED && site.countdown == 0);
 }
 
+/* How long sparse routes have served is counted from the first call of a run, whatever ended the run before.
+ */
+static void test_serving_is_counted(void **state)
+{
+    (void)state;
+    static const lac_site_event_t ends[] = {LAC_SITE_PROMISES, LAC_SITE_NOT_PAYING, LAC_SITE_GAVE_UP,
+                                            LAC_SITE_LOST};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        lac_site_t site = {.calls = 100};
+        lac_site_next(&site, LAC_SITE_SERVED, true, 1);
+        site.calls = 300;
+        lac_site_next(&site, LAC_SITE_SERVED, true, 1);
+        assert_int_equal(site.sparse_from, 100);
+        lac_site_next(&site, ends[i], true, 1);
+        assert_int_equal(site.sparse_from, 0);
+        site.calls = 5000;
+        lac_site_next(&site, LAC_SITE_SERVED, true, 1);
+        assert_int_equal(site.sparse_from, 5000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_key),
@@ -223,7 +244,8 @@ int main(void)
                                        cmocka_unit_test(test_states),
                                        cmocka_unit_test(test_promises_wear_off),
                                        cmocka_unit_test(test_hot_sites_stay),
-                                       cmocka_unit_test(test_back_off)};
+                                       cmocka_unit_test(test_back_off),
+                                       cmocka_unit_test(test_serving_is_counted)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
