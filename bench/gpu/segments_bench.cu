@@ -381,7 +381,7 @@ void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
            (long long)width, (double)(width ? lac_cuda_segments_bytes(q.neurons, q.neurons, width) : 0) / 1e6,
            8e-6 * (double)b.w.nnz);
     printf(q.target > 0 ? ", target %.1f us\n" : "\n", q.target);
-    uint32_t *first;
+    uint16_t *first;
     CUDA_CHECK(cudaMalloc(&first, (size_t)1 << 28));
     const lac_cuda_segments_t segments = {q.neurons, width, first};
     report(b, "entries", [&](int c) {

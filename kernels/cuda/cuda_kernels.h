@@ -212,7 +212,7 @@ int64_t lac_cuda_event_pair_bytes(int64_t m, int64_t n, int64_t k);
  * within a row of W; values may be others in every call. */
 typedef struct lac_cuda_segments {
     int64_t k, width;      /* rows of W; columns of a range, a multiple of 32                             */
-    const uint32_t *first; /* [k][ceil(n / width) + 1]: entries of row k before column r * width          */
+    const uint16_t *first; /* [k][ceil(n / width) + 1]: entries of row k before column r * width, or 65535 */
 } lac_cuda_segments_t;
 
 /* Products behind each other that do not depend on one another, and share no output. */
@@ -277,7 +277,7 @@ lac_status_t lac_cuda_event_counts(const lac_cuda_product_t *p, const lac_cuda_e
  * bytes. lac_cuda_segments_width: the width for the current device, 0 where the pointers would be too many
  * beside nnz entries. */
 lac_status_t lac_cuda_segment_pointers(int64_t k, int64_t n, int64_t width, const lac_cuda_csr_t *w,
-                                       uint32_t *first, lac_cuda_stream_t stream);
+                                       uint16_t *first, lac_cuda_stream_t stream);
 int64_t lac_cuda_segments_bytes(int64_t k, int64_t n, int64_t width);
 int64_t lac_cuda_segments_width(int64_t k, int64_t n, int64_t nnz);
 

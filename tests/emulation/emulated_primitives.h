@@ -77,9 +77,10 @@ inline void store_shared_if(bool wanted, unsigned address, uint32_t x)
     if (wanted) *at_address<uint32_t>(address) = x;
 }
 
-template <typename T, typename X> inline X load_if(bool live, const T *p, X otherwise)
+template <int kAhead = 0, typename T = int, typename X = int>
+inline X load_if(bool live, const T *p, X otherwise)
 {
-    return live ? X(*p) : otherwise;
+    return live ? X(p[kAhead]) : otherwise;
 }
 
 struct LaneMasks {

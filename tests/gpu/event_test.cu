@@ -269,7 +269,7 @@ void check_sparse(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, cons
                                          major >= 9 ? 1 << (r >> 20) % 4 : 1,
                                          r >> 24 & 1 ? 1 : -1,
                                          0};
-    uint32_t *first;
+    uint16_t *first;
     void *space;
     CUDA_CHECK(cudaMalloc(&first, (size_t)lac_cuda_segments_bytes(c.k, c.n, width) + 4));
     CUDA_CHECK(cudaMalloc(&space, (size_t)std::max(lac_cuda_event_pair_bytes(c.m, c.n, c.k),

@@ -30,10 +30,11 @@ static_assert(kStretch % kUnitWords == 0, "whole units");
 constexpr int kMinWidth = 128;   /* a range's, */
 constexpr int kMaxWidth = 14336; /* with two copies and kFixed bytes in the shared memory of a block */
 constexpr int kMinEntries = 4;   /* of a mean segment                                    */
+constexpr uint32_t kFar = 65535; /* entries before a range: so many, or more              */
 
-/* The entries of one event in the range: count from `at` on. */
+/* The entries of one event in the range: count of them, `ahead` bytes behind W's first index, or value. */
 struct alignas(16) Segment {
-    int64_t at;
+    int64_t ahead;
     int count;
     float v;
 };
@@ -58,7 +59,7 @@ struct SegmentArgs {
     lac_cuda_event_bits_t bits;
     lac_cuda_csr_t rows, w;
     lac_cuda_event_lists_t lists;
-    const uint32_t *first; /* [k][ranges + 1] */
+    const uint16_t *first; /* [k][ranges + 1], up to kFar */
 };
 
 /* What a thread knows of its place. */
@@ -155,10 +156,35 @@ __device__ inline Rank rank_in_block(const Place &p, int *totals, int warps, int
 struct Opening {
     int64_t row;
     uint32_t begin, end;
+    int k;
     float v;
-
-    __device__ Segment settled() const { return {row + begin, int(end - begin), v}; }
 };
+
+/* The entries of row k before this column, of which there are `low` at least. */
+__device__ inline int64_t entries_before(const lac_cuda_csr_t &w, int64_t k, int64_t low, int64_t column)
+{
+    const int64_t begin = w.ptr[k];
+    int64_t high = w.ptr[k + 1] - begin;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (w.idx[begin + middle] < column)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+__device__ inline Segment settle(const SegmentArgs &a, const Place &p, const Opening &o)
+{
+    int64_t begin = o.begin, end = o.end;
+    if (o.end == kFar) {
+        const int64_t column = (int64_t)p.range * a.columns;
+        if (o.begin == kFar) begin = entries_before(a.w, o.k, kFar, column);
+        end = entries_before(a.w, o.k, kFar, column + a.columns);
+    }
+    return {(int64_t)sizeof(int32_t) * (o.row + begin), int(end - begin), o.v};
+}
 
 /* Event e of the queue's `count`. from: of the events given, the queue's first. */
 template <Source kSource>
@@ -175,11 +201,12 @@ __device__ inline Opening open_segment(const SegmentArgs &a, const Place &p, con
     else
         o.v = load_if(live && a.values, a.values + p.i * a.srs + k * a.scs, 1.0f);
     if (kSource == kDense && a.list) k = load_if(live, a.list + k, 0);
-    const uint32_t *first = a.first + (int64_t)k * (a.ranges + 1);
+    const uint16_t *first = a.first + (int64_t)k * (a.ranges + 1);
     const int range = p.range * a.span;
     o.begin = load_if(live, first + range, 0u);
     o.end = load_if(live, first + min(range + a.span, a.ranges), 0u);
     o.row = load_if(live, a.w.ptr + k, (int64_t)0);
+    o.k = k;
     return o;
 }
 
@@ -213,9 +240,17 @@ template <int kLanes> __device__ inline void add_window(float *sums, int j, floa
     }
 }
 
+/* Element kAhead behind the one that lies `ahead` bytes behind p. */
+template <int kAhead, typename T>
+__device__ inline T load_ahead(bool live, const T *p, int64_t ahead, T otherwise)
+{
+    return load_if<kAhead>(live, (const T *)((const char *)p + ahead), otherwise);
+}
+
 /* The entries of the events that a group of kLanes lanes takes at once. */
 template <int kLanes> struct Batch {
     static constexpr int kEvents = min(kEventsAtOnce, kLanes);
+    static_assert(kWindows == 2, "what load() loads");
     int column[kEvents][kWindows]; /* -1: none */
     float x[kEvents][kWindows];
     bool longer = false; /* there are more of one of the warp's */
@@ -223,18 +258,21 @@ template <int kLanes> struct Batch {
     /* Those of `events` of segments[0], segments[step] .. */
     __device__ inline void load(const SegmentArgs &a, const Segment *segments, int events, int step, int lane)
     {
+        const int at = lane % kLanes;
+        const int32_t *const idx = a.w.idx + at;
+        const float *const val = a.w.val + at;
+        const bool values = a.w.val != nullptr;
         int longest = 0;
 #pragma unroll
         for (int u = 0; u < kEvents; u++) {
             if (u >= events) break;
             const Segment s = segments[u * step];
+            const bool one = at < s.count, two = at + kLanes < s.count;
             longest = max(longest, s.count);
-#pragma unroll
-            for (int w = 0; w < kWindows; w++) {
-                const int at = lane % kLanes + w * kLanes;
-                column[u][w] = load_if(at < s.count, a.w.idx + s.at + at, -1);
-                x[u][w] = load_if(at < s.count && a.w.val, a.w.val + s.at + at, 1.0f);
-            }
+            column[u][0] = load_ahead<0>(one, idx, s.ahead, -1);
+            x[u][0] = load_ahead<0>(one && values, val, s.ahead, 1.0f);
+            column[u][1] = load_ahead<kLanes>(two, idx, s.ahead, -1);
+            x[u][1] = load_ahead<kLanes>(two && values, val, s.ahead, 1.0f);
         }
         longer = __any_sync(kFull, longest > kWindows * kLanes);
     }
@@ -244,11 +282,12 @@ template <int kLanes> struct Batch {
 template <int kLanes>
 __device__ inline void add_rest(const SegmentArgs &a, float *sums, const Segment &s, int j0, int lane)
 {
+    const int64_t first = s.ahead / (int64_t)sizeof(int32_t);
     for (int from = kWindows * kLanes; __any_sync(kFull, from < s.count); from += kLanes) {
         const int at = from + lane % kLanes;
         const bool live = at < s.count;
-        const int column = live ? __ldg(a.w.idx + s.at + at) - j0 : -1;
-        add_window<kLanes>(sums, column, s.v, live && a.w.val ? __ldg(a.w.val + s.at + at) : 1.0f, lane);
+        const int column = live ? __ldg(a.w.idx + first + at) - j0 : -1;
+        add_window<kLanes>(sums, column, s.v, live && a.w.val ? __ldg(a.w.val + first + at) : 1.0f, lane);
     }
 }
 
@@ -261,10 +300,11 @@ __device__ inline void add_segments(const SegmentArgs &a, const Place &p, float 
 {
     constexpr int kAdders = kWarp / kLanes, kEvents = Batch<kLanes>::kEvents; /* of a warp; of an adder */
     const int step = a.warps * kAdders, j0 = p.range * a.columns;
+    float *const of_column = sums - j0;
     for (int base = 0; base < count; base += kEvents * step) {
         const int first = base + p.warp * kAdders,
                   events =
-                      first < count ? min<int>(kEvents, ceil_div(count - first, step)) : 0; /* of an adder */
+                      first < count ? min(kEvents, (count - first + step - 1) / step) : 0; /* of an adder */
         const Segment *const mine = segments + first + p.lane / kLanes;
         Batch<kLanes> b;
         if (events > 0) b.load(a, mine, events, step, p.lane);
@@ -273,10 +313,10 @@ __device__ inline void add_segments(const SegmentArgs &a, const Place &p, float 
             for (int u = 0; u < kEvents; u++) {
                 if (u >= events) break;
                 const float v = mine[u * step].v;
-                const int i = b.column[u][0] - j0, j = b.column[u][1] - j0; /* never the same */
-                const float y = i >= 0 ? sums[i] : 0.0f, z = j >= 0 ? sums[j] : 0.0f;
-                if (i >= 0) sums[i] = fmaf(v, b.x[u][0], y);
-                if (j >= 0) sums[j] = fmaf(v, b.x[u][1], z);
+                const int i = b.column[u][0], j = b.column[u][1]; /* never the same */
+                const float y = i >= 0 ? of_column[i] : 0.0f, z = j >= 0 ? of_column[j] : 0.0f;
+                if (i >= 0) of_column[i] = fmaf(v, b.x[u][0], y);
+                if (j >= 0) of_column[j] = fmaf(v, b.x[u][1], z);
                 __syncwarp();
             }
             if (b.longer)
@@ -352,7 +392,7 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
         const int adders = threads / kLanes;
         Opening next = open_segment<kSource>(a, p, queue, threadIdx.x, count, from);
         for (int c = 0; c < count; c += threads) {
-            segments[threadIdx.x] = next.settled();
+            segments[threadIdx.x] = settle(a, p, next);
             __syncthreads();
             next = open_segment<kSource>(a, p, queue, c + threads + threadIdx.x, count, from);
             const int live = min(threads, count - c), more = ceil_div(live, adders) * (adders / a.copies);
@@ -491,13 +531,21 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
     };
     const int owned = step / a.cluster;
     for (int t = p.rank * owned + threadIdx.x; t < (p.rank + 1) * owned; t += threads) {
-        float4 x = cluster_load4(cluster_address(shared + t, 0, a.cluster));
-#pragma unroll 4
-        for (int r = 1; r < a.cluster; r++)
-            x = added(x, cluster_load4(cluster_address(shared + t, r, a.cluster)));
+        float4 x = make_float4(0, 0, 0, 0), part[kWideCluster];
+        for (int from = 0; from < a.cluster;
+             from += kWideCluster) { /* all on their way before one is added */
+#pragma unroll
+            for (int r = 0; r < kWideCluster; r++)
+                if (from + r < a.cluster)
+                    part[r] = cluster_load4(cluster_address(shared + t, from + r, a.cluster));
+#pragma unroll
+            for (int r = 0; r < kWideCluster; r++)
+                if (from + r < a.cluster) x = from + r ? added(x, part[r]) : part[0];
+        }
         store(4 * t, x);
     }
-    cluster_sync(a.cluster); /* no block ends while others read its sums */
+    cluster_arrive_relaxed(a.cluster); /* no block ends while others read its sums, and ours have been read */
+    cluster_wait(a.cluster);
 }
 
 /* Preparation ---------------------------------------------------------------------------------------------
@@ -541,24 +589,16 @@ struct PointerArgs {
     int64_t k;
     int ranges, width;
     lac_cuda_csr_t w;
-    uint32_t *first;
+    uint16_t *first;
 };
 
-/* first[k][r]: the entries of row k before column r * width. */
+/* first[k][r]: the entries of row k before column r * width, up to kFar. */
 __global__ __launch_bounds__(kBitThreads) void segment_pointers(const __grid_constant__ PointerArgs a)
 {
     const int64_t per_row = a.ranges + 1, all = a.k * per_row, step = (int64_t)gridDim.x * kBitThreads;
     for (int64_t t = (int64_t)blockIdx.x * kBitThreads + threadIdx.x; t < all; t += step) {
-        const int64_t row = t / per_row, column = t % per_row * a.width, begin = a.w.ptr[row];
-        int64_t low = 0, high = a.w.ptr[row + 1] - begin;
-        while (low < high) {
-            const int64_t middle = (low + high) / 2;
-            if (a.w.idx[begin + middle] < column)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        a.first[t] = (uint32_t)low;
+        const int64_t before = entries_before(a.w, t / per_row, 0, t % per_row * a.width);
+        a.first[t] = (uint16_t)min((int64_t)kFar, before);
     }
 }
 
@@ -711,17 +751,17 @@ extern "C" int64_t lac_cuda_segments_width(int64_t k, int64_t n, int64_t nnz)
         max(min<int64_t>(clustered_blocks(device), min(by_width, by_entries)), ceil_div(n, width_max));
     const int64_t width = min(width_max, round_up(ceil_div(n, ranges), kGrain));
     const int64_t bytes = lac_cuda_segments_bytes(k, n, width);
-    return bytes <= 2 * nnz + (4 << 20) ? width : 0;
+    return bytes <= nnz + (2 << 20) ? width : 0; /* an eighth of W and a little */
 }
 
 extern "C" int64_t lac_cuda_segments_bytes(int64_t k, int64_t n, int64_t width)
 {
     using namespace lacuna;
-    return (int64_t)sizeof(uint32_t) * k * (ceil_div(n, width) + 1);
+    return round_up((int64_t)sizeof(uint16_t) * k * (ceil_div(n, width) + 1), (int64_t)sizeof(uint32_t));
 }
 
 extern "C" lac_status_t lac_cuda_segment_pointers(int64_t k, int64_t n, int64_t width,
-                                                  const lac_cuda_csr_t *w, uint32_t *first,
+                                                  const lac_cuda_csr_t *w, uint16_t *first,
                                                   lac_cuda_stream_t stream)
 {
     using namespace lacuna;
