@@ -223,16 +223,13 @@ template <int kLanes> __device__ inline void add_window(float *sums, int j, floa
     if (!__any_sync(kFull, live)) return;
     const float before = live ? sums[j] : 0.0f;
     __syncwarp();
-    if (live) sums[j] = __int_as_float(lane);
+    if (live) atomicExch(sums + j, __int_as_float(lane)); /* the last of those that meet stays */
     __syncwarp();
-    const bool meets = live && __float_as_int(sums[j]) != lane;
-    if (!__any_sync(kFull, meets)) {
-        if (live) sums[j] = fmaf(v, x, before);
-        __syncwarp();
-        return;
-    }
-    if (live) sums[j] = before;
+    const bool meets = live && __float_as_int(sums[j]) != lane, some = __any_sync(kFull, meets);
     __syncwarp();
+    if (live && !meets) sums[j] = some ? before : fmaf(v, x, before);
+    __syncwarp();
+    if (!some) return;
 #pragma unroll 1
     for (int turn = 0; turn < kWarp / kLanes; turn++) {
         if (live && lane / kLanes == turn) sums[j] = fmaf(v, x, sums[j]);
