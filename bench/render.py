@@ -302,9 +302,11 @@ def performance_page(found):
     for machine, files in found.items():
         if given := [report for _, report in files if report["schema"] == GIVEN_CSR]:
             parts.append(f"## CSR given, few rows: {machine}\n\n{caption(given[0])}\n\n{given_csr_section(*given)}\n")
-    for machine, report in ((machine, report) for machine, files in found.items() for path, report in files
-                            if report["schema"] == OPERATORS and path.name.startswith("segments")):
-        parts.append(f"## Events times sparse weights: {machine}\n\n{caption(report)}\n\n{simulator_section(report)}\n")
+    for machine, files in found.items():
+        reports = sorted((report for path, report in files if report["schema"] == OPERATORS and path.name.startswith("segments")),
+                         key=lambda report: report["date"])
+        if reports:
+            parts.append(f"## Events times sparse weights: {machine}\n\n{caption(reports[-1])}\n\n{simulator_section(reports)}\n")
     for machine, report in ((machine, report) for machine, files in found.items() for _, report in files
                             if report["schema"] == SPIKE_LINEAR):
         parts.append(f"## Spikes through a Linear layer: {machine}\n\n{caption(report)}\n\n{spike_linear_section(report)}\n")
@@ -466,21 +468,25 @@ def operators_section(report):
                          for problem, ways in times.items()])
 
 
-def simulator_section(report):
-    """Events times sparse weights: a row for each problem, a column for each peer and each of our ways."""
+def simulator_section(reports):
+    """Events times sparse weights: a row for each problem, a column for each peer and each of our ways. Reports by
+    date: of each route the newest time, for not every run has what the peers' package needs."""
     times, columns = {}, {
         ">cuSPARSE": ("cusparse spmv", "cusparse spmm"), ">brainevent, CSR": ("brainevent: csr",),
         ">fixed fan-out": ("brainevent: fixed fan-out",), ">one value": ("brainevent: fixed fan-out, one value",),
         ">Lacuna, from dense": ("segments",), ">events given": ("segments, events given",),
         ">one value, bits given": ("ones: counts, bits given", "ones: segments, bits given"),
         ">in a JAX program, CSR": ("lacuna in a program: csr",), ">one value ": ("lacuna in a program: fixed fan-out, one value",)}
-    for row in report["results"]:
-        times.setdefault(row["problem"].removesuffix(":u8"), {}).setdefault(row["route"], row["us"])
+    for report in reversed(reports):
+        for row in report["results"]:
+            times.setdefault(row["problem"].removesuffix(":u8"), {}).setdefault(row["route"], row["us"])
+    peers = next((report for report in reversed(reports) if "brainevent" in report), {})
+    when = f" (measured on {peers['date']}, commit `{peers['commit']}`)" if peers and peers is not reports[-1] else ""
     rows = [(problem, *(microseconds(min(known)) if (known := [ways[route] for route in routes if ways.get(route, 0) > 0]) else ""
                         for routes in columns.values()))
             for problem, ways in times.items()]
     return (f"A row or several of events (share in percent) times W of so many neurons, each with so many connections, microseconds. cuSPARSE's and ours are replayed from "
-            f"a graph; brainevent {report.get('brainevent', '')}'s and the last two columns are what a product adds to one XLA program "
+            f"a graph; brainevent {peers.get('brainevent', '')}'s and the last two columns{when} are what a product adds to one XLA program "
             f"(`bench/gpu/segments_bench.cu`, `bench/brainevent_events.py`).\n\n{table(('', *columns), rows)}")
 
 

@@ -276,6 +276,10 @@ inline int __syncthreads_and(int predicate)
     emulated_sync_block();
     return against == 0;
 }
+inline int __syncthreads_or(int predicate)
+{
+    return !__syncthreads_and(!predicate);
+}
 
 inline int __syncthreads_count(int predicate)
 {
@@ -320,16 +324,6 @@ inline int atomicMax(int *at, int x)
     return was;
 }
 
-inline int __syncthreads_or(int predicate)
-{
-    static thread_local int any[2]; /* of this meeting, and of the next */
-    static thread_local unsigned meetings, met;
-    if (met++ % (blockDim.x * blockDim.y * blockDim.z) == 0) any[++meetings % 2] = 0;
-    int &mine = any[meetings % 2];
-    mine |= predicate != 0;
-    emulated_sync_block();
-    return mine;
-}
 template <typename T> inline void __stcg(T *at, T x)
 {
     *at = x;
