@@ -15,6 +15,7 @@
  *          of terms. The error is that of one rounding to float, and at most a unit a term.
  *
  * Whether bins will do is known on the device alone: its kernels of the other way end at once. */
+#include "common/fixed.cuh"
 #include "loose.cuh"
 
 #include <math.h>
@@ -244,9 +245,7 @@ __global__ __launch_bounds__(kThreads) void count_end(const __grid_constant__ Sc
 /* Exponents -----------------------------------------------------------------------------------------------
  */
 
-constexpr unsigned kNotFinite = 0x7ff; /* of a double */
-constexpr int kFloatNotFinite = 0xff;
-constexpr int kMantissa = 24;
+constexpr unsigned kNotFinite = 0x7ff;                 /* of a double */
 enum { POSITIVE = 1, NEGATIVE = 2, NOT_A_NUMBER = 4 }; /* what the sum of an element has that is not finite */
 
 __device__ inline unsigned exponent_of(double x)
@@ -256,31 +255,10 @@ __device__ inline unsigned exponent_of(double x)
     return unsigned(bits >> 52) & kNotFinite;
 }
 
-/* 2^e of a normal double. */
-__device__ inline double power_of_two(int e)
-{
-    const unsigned long long bits = (unsigned long long)(1023 + e) << 52;
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* Units per 1 where the largest term has this exponent: |term| < 2^(exponent - 1022). */
 __device__ inline int fineness(unsigned exponent, int bits)
 {
     return 62 - bits - ((int)exponent - 1022);
-}
-
-/* |x| = mantissa 2^(exponent - 150); 0 has none. */
-__device__ inline int float_exponent(float x)
-{
-    const int e = int(__float_as_uint(x) >> 23) & kFloatNotFinite;
-    return e ? e : 1;
-}
-__device__ inline long long float_mantissa(float x)
-{
-    const uint32_t bits = __float_as_uint(x), fraction = bits & 0x7fffffu;
-    return bits >> 23 & (uint32_t)kFloatNotFinite ? fraction | 0x800000u : fraction;
 }
 
 /* Bins ----------------------------------------------------------------------------------------------------
