@@ -207,7 +207,7 @@ Bench make(const Problem &q)
     CUDA_CHECK(cudaMalloc(&b.magnitude, sizeof(double) * count));
     CUDA_CHECK(cudaMalloc(&b.err, 4));
     const int64_t bytes = std::max(lac_cuda_event_pair_bytes(q.m, q.neurons, q.neurons),
-                                   lac_cuda_event_segments_bytes(q.m, q.neurons));
+                                   lac_cuda_event_segments_bytes(q.m, q.neurons, q.neurons));
     CUDA_CHECK(cudaMalloc(&b.space, (size_t)bytes + 16));
     b.p = {q.m,           q.neurons,       q.neurons, {nullptr, 1.0f}, nullptr, 0,
            LAC_CUDA_ROWS, {nullptr, 0.0f}, b.out,     q.neurons,       1,       {}};
@@ -254,7 +254,7 @@ double report(const Bench &b, const char *route, const Call &call)
     const float e = error_of(b, call);
     const double us = e < 0 ? -1 : time_graph(call, std::max(12, copies), copies);
     write_time(json, first_record, b.name.c_str(), route, us);
-    printf("  %-34s %9.2f us  error %.2f%s%s\n", route, us, e,
+    printf("  %-36s %9.2f us  error %.2f%s%s\n", route, us, e,
            b.q.target > 0 && us > 0 && us <= b.q.target ? "  reached" : "",
            !(e >= 0 && e <= 12) ? "  WRONG OR REFUSED" : "");
     fflush(stdout), fflush(json);
@@ -338,7 +338,7 @@ void sweep(const Bench &b, const lac_cuda_segments_t &segments, bool given)
             for (const int span : {1, 2, 3, 4, 5, 6, 8})
                 for (const int copies : {0, 2, 16})
                     for (int cluster = 1; cluster <= 8; cluster *= 2)
-                        time({warps, lanes, span, copies, cluster, 0, 0});
+                        time({warps, lanes, span, copies, cluster, 0, 0, -1});
     std::sort(tried.begin(), tried.end(), [](const Tried &x, const Tried &y) { return x.us < y.us; });
     for (size_t i = 0; i < tried.size() && i < 8; i++) {
         const lac_cuda_segments_cut_t &t = tried[i].cut;
@@ -361,7 +361,7 @@ void time_ones(const Bench &b, const lac_cuda_segments_t &segments)
         report(b, "ones: segments, bits given", [&](int c) {
             const lac_cuda_event_bits_t bits = b.as_bits(c);
             const lac_cuda_event_source_t source = {nullptr, nullptr, nullptr, nullptr, &bits};
-            return lac_cuda_event_segments(&b.p, &source, &ones.csr, &segments, nullptr, nullptr, stream);
+            return lac_cuda_event_segments(&b.p, &source, &ones.csr, &segments, nullptr, b.space, stream);
         });
     report(b, "ones: counts, bits given", [&](int c) {
         const lac_cuda_event_bits_t bits = b.as_bits(c);
@@ -394,19 +394,31 @@ void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
         };
         if (prepare(0) != LAC_OK) exit(2);
         report(b, "segments", by_segments(b, segments, nullptr, false));
-        const lac_cuda_segments_cut_t scanned = {0, 0, 0, 0, 0, -1, 0}, bits = {0, 0, 0, 0, 0, 1, 0};
+        const lac_cuda_segments_cut_t scanned = {0, 0, 0, 0, 0, -1, 0, -1}, bits = {0, 0, 0, 0, 0, 1, 0, -1};
         report(b, "segments, S scanned", by_segments(b, segments, &scanned, false));
         report(b, "segments, S as bits", by_segments(b, segments, &bits, false));
         report(b, "segments, events given", by_segments(b, segments, nullptr, true));
-        if (q.bytes) /* bits are ones */
-            report(b, "segments, bits given", [&](int c) {
-                const lac_cuda_event_bits_t bits = b.as_bits(c);
-                const lac_cuda_event_source_t source = {nullptr, nullptr, nullptr, nullptr, &bits};
-                return lac_cuda_event_segments(&b.p, &source, &b.w.csr, &segments, nullptr, nullptr, stream);
-            });
+        lac_cuda_segments_cut_t first_terms = {}, alone = {};
+        first_terms.terms = 1, alone.terms = -1;
+        report(b, "segments, terms first", by_segments(b, segments, &first_terms, false));
+        report(b, "segments, terms first, events given", by_segments(b, segments, &first_terms, true));
+        report(b, "segments alone", by_segments(b, segments, &alone, false));
+        report(b, "segments alone, events given", by_segments(b, segments, &alone, true));
+        if (q.bytes) { /* bits are ones */
+            const auto by_bits = [&](const lac_cuda_segments_cut_t *how) {
+                return [&b, &segments, how](int c) {
+                    const lac_cuda_event_bits_t given = b.as_bits(c);
+                    const lac_cuda_event_source_t source = {nullptr, nullptr, nullptr, nullptr, &given};
+                    return lac_cuda_event_segments(&b.p, &source, &b.w.csr, &segments, how, b.space, stream);
+                };
+            };
+            report(b, "segments, bits given", by_bits(nullptr));
+            report(b, "segments, terms first, bits given", by_bits(&first_terms));
+            report(b, "segments alone, bits given", by_bits(&alone));
+        }
         const double us = time_graph(prepare, 3, 1);
         write_time(json, first_record, b.name.c_str(), "making segment pointers", us);
-        printf("  %-34s %9.2f us\n", "making segment pointers", us);
+        printf("  %-36s %9.2f us\n", "making segment pointers", us);
         if (swept) sweep(b, segments, true), sweep(b, segments, false);
     }
     time_cusparse(b, handle);

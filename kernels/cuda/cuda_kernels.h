@@ -229,6 +229,7 @@ typedef struct lac_cuda_segments_cut {
     int cluster; /* blocks that share the events of a range: 1, 2, 4 or 8; more than 1 needs compute 9.0  */
     int bits;    /* S is made into bits by a launch of its own: 1; not: -1                                */
     int chain;   /* LAC_CUDA_CHAIN_..                                                                    */
+    int terms;   /* they are added up in memory, where they fit: 1; not: -1                              */
 } lac_cuda_segments_cut_t;
 
 /* Events of a binary S, listed for each of its rows in memory: event e of row i, e < count[i], is k = idx[i *
@@ -257,14 +258,16 @@ typedef struct lac_cuda_event_source {
     const lac_cuda_event_bits_t *bits;
 } lac_cuda_event_source_t;
 
-/* cut may be NULL. Workspace (256-byte aligned): lac_cuda_event_segments_bytes(m, k) bytes for a dense S
- * without a list, else none. LAC_ERR_EXTENT where the sums of a range do not fit in a block's shared memory.
- */
+/* Where ranges are so wide that copies of their sums do not fit, the terms of a few rows of S are added in
+ * memory, as integers, and segments serve where these would not be exact.
+ * cut may be NULL. Workspace (256-byte aligned): lac_cuda_event_segments_bytes(m, n, k) bytes, none with a
+ * list.
+ * LAC_ERR_EXTENT where the sums of a range do not fit in a block's shared memory. */
 lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda_event_source_t *s,
                                      const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
                                      const lac_cuda_segments_cut_t *cut, void *workspace,
                                      lac_cuda_stream_t stream);
-int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t k);
+int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t n, int64_t k);
 
 /* Bits of events where W has no values, as it lies and without pointers of its segments: sums are numbers of
  * events. alpha is 1 and beta 0, both on the host, p->cs 1, and no epilogue follows. each: entries of every

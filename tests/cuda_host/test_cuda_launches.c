@@ -420,7 +420,7 @@ static void test_event_segments(void **state)
     int64_t width = lac_cuda_segments_width(5000, 4000, 200000);
     int64_t pointers = lac_cuda_segments_bytes(5000, 4000, width);
     assert_true(width > 0);
-    int64_t room = cuda_host_piece(lac_cuda_event_segments_bytes(10, 5000));
+    int64_t room = cuda_host_piece(lac_cuda_event_segments_bytes(10, 4000, 5000));
     expect_bytes("event", "left", &a, &b, &c, room + 4 * 200000 + pointers);
     const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
     EXPECT(l, "w.nnz s.dense.rs p.m p.n p.k segments.k segments.width cut.chain", 200000, 5000, 10, 4000,

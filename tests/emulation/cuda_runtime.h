@@ -311,6 +311,12 @@ inline float atomicAdd(float *at, float x)
     *at += x;
     return was;
 }
+inline float atomicExch(float *at, float x)
+{
+    const float was = *at;
+    *at = x;
+    return was;
+}
 inline int atomicMax(int *at, int x)
 {
     const int was = *at;

@@ -36,6 +36,7 @@ struct Case {
     double events, filled;
     pattern_t pattern;
     bool u8, s_kmajor, ones, out_transposed, device_scalars, positive, listed;
+    int spread; /* binades of W's values */
     float alpha, beta;
     int device;
     unsigned seed;
@@ -60,12 +61,12 @@ std::string text(const Case &c, const char *what)
     char b[320];
     snprintf(b, sizeof b,
              "%s:%lldx%lldx%lld:d=%g,%g:%s:pattern=%d%s:s=%s+%d%s:out=%s+%d:alpha=%g:beta=%g%s:width=%lld:"
-             "cut=%d,%d,%d,%d,%d,%d:device=%d:seed=%u",
+             "cut=%d,%d,%d,%d,%d,%d,%d:spread=%d:device=%d:seed=%u",
              what, (long long)c.m, (long long)c.k, (long long)c.n, c.events, c.filled, c.u8 ? "u8" : "f32",
              (int)c.pattern, c.ones ? ":ones" : "", c.s_kmajor ? "kmajor" : "rows", c.s_offset,
              c.listed ? ":listed" : "", c.out_transposed ? "trans" : "rows", c.out_pad, c.alpha, c.beta,
              c.device_scalars ? ":dev" : "", (long long)c.width, c.cut.warps, c.cut.lanes, c.cut.span,
-             c.cut.copies, c.cut.cluster, c.cut.bits, c.device, c.seed);
+             c.cut.copies, c.cut.cluster, c.cut.bits, c.cut.terms, c.spread, c.device, c.seed);
     return b;
 }
 
@@ -109,7 +110,8 @@ void draw_values(const Case &c, Operands &o, std::mt19937 &random)
     for (int32_t k : o.s_idx) active[(size_t)k] = true;
     for (int64_t k = 0; k < c.k; k++)
         for (int64_t e = o.w_ptr[(size_t)k]; e < o.w_ptr[(size_t)k + 1]; e++) {
-            const float x = (float)(random() % 20001) / 10000.0f - 1.0f;
+            const int halved = c.spread ? (int)(random() % (unsigned)c.spread) : 0;
+            const float x = ldexpf((float)(random() % 20001) / 10000.0f - 1.0f, -halved);
             o.w_val[(size_t)e] = !active[(size_t)k] ? NAN : c.ones ? 1.0f : c.positive ? fabsf(x) : x;
         }
 }
@@ -152,7 +154,7 @@ std::unique_ptr<Operands> make(const Case &c)
                      Buffer<float>(room),
                      Buffer<uint8_t>(c.s_offset + c.m * columns),
                      Buffer<uint16_t>(lac_cuda_segments_bytes(c.k, c.n, c.width) / 2),
-                     Buffer<uint32_t>(lac_cuda_event_segments_bytes(c.m, columns) / 4),
+                     Buffer<uint32_t>(lac_cuda_event_segments_bytes(c.m, c.n, c.k) / 4),
                      std::vector<bool>((size_t)room),
                      {c.alpha, c.beta},
                      {},
@@ -387,6 +389,21 @@ void check_counts(const Case &like)
     if (memcmp(sums.data(), o->out.data(), sizeof(float) * sums.size())) fail(c, "counts", "bits", 0);
 }
 
+/* Every element is the float next to its sum: none of these sums has more bits than a double. */
+void expect_rounded_once(const Case &c, const Operands &o)
+{
+    for (int64_t i = 0; i < c.m; i++) {
+        std::vector<double> sum((size_t)c.n);
+        for (int64_t s = o.s_ptr[(size_t)i]; s < o.s_ptr[(size_t)i + 1]; s++)
+            for (int64_t e = o.w_ptr[(size_t)o.s_idx[(size_t)s]]; e < o.w_ptr[(size_t)o.s_idx[(size_t)s] + 1];
+                 e++)
+                sum[(size_t)o.w_idx[(size_t)e]] += (double)o.w_val[(size_t)e];
+        for (int64_t j = 0; j < c.n; j++)
+            if (o.out[i * o.p.rs + j * o.p.cs] != (float)sum[(size_t)j])
+                return fail(c, "terms", "rounded", (double)o.out[i * o.p.rs + j * o.p.cs]);
+    }
+}
+
 void check(const Case &c)
 {
     emulated_device = c.device;
@@ -428,7 +445,42 @@ Case random_case(unsigned seed)
     c.cut.copies = random() % 2 ? 1 << random() % 4 : 0;
     c.cut.cluster = random() % 2 && hopper ? 1 << random() % 4 : 0;
     c.cut.bits = int(random() % 3) - 1;
+    c.cut.terms = int(random() % 3) - 1;
+    c.spread = random() % 3 ? 0 : 40;
     return c;
+}
+
+/* Sums in memory are rounded once, from whatever S is read; those that would not be exact are the bits of
+ * segments, be it for W's sizes, or for what is not finite. */
+void check_terms()
+{
+    for (const int64_t m : {1, 3, 16, 17})
+        for (const int spread : {0, 12, 90}) {
+            Case c = {};
+            c.m = m, c.n = 100, c.k = 1200, c.width = 64, c.events = 0.05, c.filled = 0.05, c.u8 = true;
+            c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = 130 + (unsigned)(m + spread),
+            c.spread = spread;
+            c.cut.terms = 1;
+            emulated_device = c.device;
+            const std::unique_ptr<Operands> o = make(c);
+            if (spread == 90 && m == 3) o->w_val[(size_t)o->w_ptr[(size_t)o->s_idx[0]]] = INFINITY;
+            if (lac_cuda_segment_pointers(c.k, c.n, c.width, &o->w, o->first.data(), nullptr) != LAC_OK)
+                fail(c, "terms", "pointers", 0);
+            Case segments = c;
+            segments.cut.terms = -1, segments.cut.lanes = 8;
+            for (const source_t source : {DENSE, ROWS, LISTS, BITS}) {
+                const bool exact = spread < 90 && m <= 16;
+                if (run(exact ? c : segments, *o, exact ? BITS : source, 0) != LAC_OK)
+                    fail(c, "terms", "status", 0);
+                const std::vector<float> like(o->out.data(), o->out.data() + o->out.count);
+                if (!exact) c.cut.lanes = 8; /* as where terms are added first */
+                if (run(c, *o, source, 1) != LAC_OK) fail(c, "terms", "status", 0);
+                checks++;
+                if (memcmp(like.data(), o->out.data(), sizeof(float) * like.size()))
+                    fail(c, "terms", exact ? "bits of another source" : "bits of segments", source);
+                if (exact) expect_rounded_once(c, *o);
+            }
+        }
 }
 
 /* So many positive terms that a copy settles several times, whatever warps share it; all of W, so that each
@@ -440,7 +492,7 @@ void check_long_sums()
             Case c = {};
             c.m = 1, c.n = 12, c.k = 5000, c.width = 32, c.events = 1.0, c.pattern = FULL, c.positive = true;
             c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = (unsigned)(50 + copies);
-            c.cut = {16, copies == 4 ? 8 : 32, 1, copies, 1, bits, 0};
+            c.cut = {16, copies == 4 ? 8 : 32, 1, copies, 1, bits, 0, 0};
             check(c);
         }
 }
@@ -452,7 +504,8 @@ void check_long_segments()
         for (int copies : {0, 1}) {
             Case c = {};
             c.m = 1, c.n = 200, c.k = 600, c.width = 224, c.events = 0.9, c.pattern = FULL, c.alpha = 1.0f;
-            c.device = EMULATED_H200, c.seed = 60 + (unsigned)lanes, c.cut = {8, lanes, 1, copies, 1, 1, 0};
+            c.device = EMULATED_H200, c.seed = 60 + (unsigned)lanes,
+            c.cut = {8, lanes, 1, copies, 1, 1, 0, 0};
             check(c);
         }
 }
@@ -464,7 +517,7 @@ void check_far_segments()
         for (const int span : {1, 3}) {
             Case c = {};
             c.m = 1, c.n = 65600, c.k = 2, c.width = width, c.events = 1.0, c.pattern = FULL, c.alpha = 1.0f;
-            c.device = EMULATED_H200, c.seed = 100 + (unsigned)span, c.cut = {0, 0, span, 0, 1, 0, 0};
+            c.device = EMULATED_H200, c.seed = 100 + (unsigned)span, c.cut = {0, 0, span, 0, 1, 0, 0, 0};
             if (span * width > 14336) continue;
             if (width == 4096) c.pattern = SKEWED, c.k = 6, c.filled = 0.01;
             check(c);
@@ -478,7 +531,7 @@ void check_long_rows()
         Case c = {};
         c.m = 2, c.n = 8, c.k = 70001, c.width = 32, c.events = u8 ? 0.0003 : 0.01, c.filled = 0.05;
         c.u8 = u8, c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = 70 + (unsigned)u8;
-        c.cut = {0, 0, 0, 0, 1 + u8, u8 ? 1 : -1, 0};
+        c.cut = {0, 0, 0, 0, 1 + u8, u8 ? 1 : -1, 0, 0};
         check(c);
     }
 }
@@ -490,7 +543,7 @@ void check_long_lists()
         Case c = {};
         c.m = 2, c.n = 12, c.k = 9000, c.width = 32, c.events = 0.9, c.pattern = FULL, c.u8 = true;
         c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = 80 + (unsigned)cluster;
-        c.cut = {8, 32, 0, 0, cluster, 0, 0};
+        c.cut = {8, 32, 0, 0, cluster, 0, 0, 0};
         check(c);
     }
 }
@@ -542,7 +595,7 @@ void check_shards()
         for (int64_t width : {32, 96, 320, 14336}) {
             Case c = {};
             c.m = 3, c.n = 300, c.k = 3000, c.width = width, c.events = 0.2, c.filled = 0.3, c.alpha = 1.0f;
-            c.device = EMULATED_H200, c.seed = 110, c.cut = {16, 32, 0, -1, 1, 1, 0};
+            c.device = EMULATED_H200, c.seed = 110, c.cut = {16, 32, 0, -1, 1, 1, 0, 0};
             emulated_device = c.device;
             const std::unique_ptr<Operands> o = make(c);
             if (lac_cuda_segment_pointers(c.k, c.n, c.width, &o->w, o->first.data(), nullptr) != LAC_OK)
@@ -596,7 +649,7 @@ int main(int argc, char **argv)
     if (!quick)
         check_long_sums(), check_long_segments(), check_far_segments(), check_long_rows(), check_long_lists(),
             check_widths();
-    check_shards(), check_other_threads();
+    check_shards(), check_other_threads(), check_terms();
     printf("test_emulated_segments: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;
 }

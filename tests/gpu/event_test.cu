@@ -223,6 +223,13 @@ struct SparseW {
     lac_cuda_csr_t csr;
 };
 
+/* Elements of unlike sizes: all exponents of 64. */
+__global__ void spread(float *w, int64_t count, uint64_t seed)
+{
+    const int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+    if (t < count) w[t] = ldexpf(w[t], -(int)(mix(seed ^ mix((uint64_t)t)) % 64));
+}
+
 SparseW compress(const float *w, int64_t k, int64_t n)
 {
     std::vector<float> all((size_t)(k * n)), val;
@@ -255,6 +262,7 @@ void check_sparse(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, cons
     const lac_cuda_product_t plain = o.p;
     const double filled[] = {0.002, 0.02, 0.1, 0.6};
     float *dense = random_device<float>(c.k * c.n, filled[r % 4], c.seed + 3);
+    if (r >> 40 & 1) spread<<<(unsigned)((c.k * c.n + 255) / 256), 256>>>(dense, c.k * c.n, c.seed);
     CUDA_CHECK(cudaDeviceSynchronize());
     const SparseW w = compress(dense, c.k, c.n);
     int major = 0;
@@ -268,12 +276,13 @@ void check_sparse(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, cons
                                          r >> 30 & 1 ? 1 << (r >> 31) % 4 : 0,
                                          major >= 9 ? 1 << (r >> 20) % 4 : 1,
                                          r >> 24 & 1 ? 1 : -1,
-                                         0};
+                                         0,
+                                         r >> 36 & 1 ? 1 : -1};
     uint16_t *first;
     void *space;
     CUDA_CHECK(cudaMalloc(&first, (size_t)lac_cuda_segments_bytes(c.k, c.n, width) + 4));
     CUDA_CHECK(cudaMalloc(&space, (size_t)std::max(lac_cuda_event_pair_bytes(c.m, c.n, c.k),
-                                                   lac_cuda_event_segments_bytes(c.m, c.k)) +
+                                                   lac_cuda_event_segments_bytes(c.m, c.n, c.k)) +
                                       4));
     if (lac_cuda_segment_pointers(c.k, c.n, width, &w.csr, first, stream) != LAC_OK) failures++;
     const lac_cuda_segments_t segments = {c.k, width, first};
@@ -287,7 +296,7 @@ void check_sparse(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, cons
             return lac_cuda_event_segments(&o.p, &buffer, &w.csr, &segments, how, space, q);
         });
         check(c, o, how ? "segments-csr-cut" : "segments-csr", [&](cudaStream_t q) {
-            return lac_cuda_event_segments(&o.p, &given, &w.csr, &segments, how, nullptr, q);
+            return lac_cuda_event_segments(&o.p, &given, &w.csr, &segments, how, space, q);
         });
     }
     o.p = plain;

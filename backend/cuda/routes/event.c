@@ -322,9 +322,9 @@ static size_t expansion_bytes(const lac_sided_t *s, how_t how)
 static size_t packed_bytes(const lac_sided_t *s, how_t how)
 {
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
-    bool scans = how.source == FROM_BUFFER || how.source == FROM_EXPANSION;
-    if (how.gather == BY_COUNTS || (how.gather == BY_SEGMENTS && !scans)) return 0;
-    if (how.gather == BY_SEGMENTS) return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->k));
+    if (how.gather == BY_COUNTS || (how.gather == BY_SEGMENTS && how.source == FROM_ACTIVE)) return 0;
+    if (how.gather == BY_SEGMENTS)
+        return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->n, s->k));
     if (how.source == FROM_CSR) return 0;
     if (how.gather == BY_ROWS || how.gather == BY_COPY || s->w->dt == LAC_F64)
         return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k, s->w->dt));
@@ -501,12 +501,12 @@ static lac_status_t multiply_segments(lac_exec_t *exec, const lac_problem_t *p, 
     if (how.source == FROM_BITS) {
         lac_cuda_event_bits_t bits = event_bits_of(s);
         return lac_cuda_event_segments(product, &(lac_cuda_event_source_t){.bits = &bits}, w, &segments, &cut,
-                                       NULL, exec->stream);
+                                       memory, exec->stream);
     }
     if (how.source == FROM_LISTS) {
         lac_cuda_event_lists_t lists = event_lists_of(s);
         return lac_cuda_event_segments(product, &(lac_cuda_event_source_t){.lists = &lists}, w, &segments,
-                                       &cut, NULL, exec->stream);
+                                       &cut, memory, exec->stream);
     }
     const lac_cuda_event_source_t source = {
         .dense = rows ? NULL : dense, .list = active ? active->idx : NULL, .rows = rows};
