@@ -22,8 +22,8 @@ using Event = EventOf<float>;
 /* Bits 32 w .. of row i of an S of k columns; those beyond are 0. */
 __device__ inline uint32_t event_word(const lac_cuda_event_bits_t &bits, int64_t i, int64_t w, int64_t k)
 {
-    const int64_t begin = bits.first + 32 * w, at = begin / 32, left = k - 32 * w;
-    const int shift = int(begin % 32);
+    const int64_t at = bits.first / 32 + w, left = k - 32 * w;
+    const int shift = int(bits.first % 32);
     const uint32_t *row = bits.words + i * bits.ld;
     const uint32_t low = load_if(left > 0, row + at, 0u),
                    high = load_if(left > 0 && shift && at + 1 < bits.ld, row + at + 1, 0u);

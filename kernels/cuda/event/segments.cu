@@ -69,22 +69,23 @@ struct Place {
 
 /* Blocks of a cluster take units of neighbouring words, or listed events, in turn, so that a burst of events
  * is dealt out. */
-__device__ inline int64_t word_of(const SegmentArgs &a, const Place &p, int64_t t)
+__device__ inline int word_of(const SegmentArgs &a, const Place &p, int t)
 {
     return (t / kUnitWords * a.cluster + p.rank) * kUnitWords + t % kUnitWords;
 }
 
 /* How many of so many words are this block's, in whole units. */
-__device__ inline int64_t words_here(const SegmentArgs &a, const Place &p, int64_t words)
+__device__ inline int words_here(const SegmentArgs &a, const Place &p, int words)
 {
-    const int64_t units = ceil_div(words, kUnitWords);
-    return units > p.rank ? ceil_div(units - p.rank, a.cluster) * kUnitWords : 0;
+    const unsigned units = ((unsigned)words + kUnitWords - 1) / kUnitWords, rank = (unsigned)p.rank,
+                   cluster = (unsigned)a.cluster; /* a 64-bit division takes as long as a load */
+    return units > rank ? int((units - rank + cluster - 1) / cluster) * kUnitWords : 0;
 }
 
 /* words[t] := the bits of this block's words from `begin` on, of a dense S; 32 elements of each lane in
  * flight. meanwhile(): done while they are. */
 template <typename T, typename Meanwhile>
-__device__ inline void scan_stretch(const SegmentArgs &a, const Place &p, uint32_t *words, int64_t begin,
+__device__ inline void scan_stretch(const SegmentArgs &a, const Place &p, uint32_t *words, int begin,
                                     int count, Meanwhile meanwhile)
 {
     constexpr int kUnits = kWarp / kUnitWords; /* that a warp has in flight */
@@ -95,7 +96,7 @@ __device__ inline void scan_stretch(const SegmentArgs &a, const Place &p, uint32
 #pragma unroll
         for (int u = 0; u < kUnits; u++) {
             const int t = (u0 + u * a.warps) * kUnitWords;
-            const int64_t k = word_of(a, p, begin + t) * 32 + p.lane;
+            const int64_t k = (int64_t)word_of(a, p, begin + t) * 32 + p.lane;
             const T *at = row + k * a.scs;
 #pragma unroll
             for (int b = 0; b < kUnitWords; b++)
@@ -114,12 +115,12 @@ __device__ inline void scan_stretch(const SegmentArgs &a, const Place &p, uint32
 }
 
 /* Entries t, t + threads, .. of this block's share of a list, as k of S; outside [0, k): there is none. */
-__device__ inline void load_listed(const SegmentArgs &a, const Place &p, int64_t t, int (&k)[kWordsAtOnce])
+__device__ inline void load_listed(const SegmentArgs &a, const Place &p, int t, int (&k)[kWordsAtOnce])
 {
     const int32_t *list = a.lists.idx + p.i * a.lists.ld;
 #pragma unroll
     for (int u = 0; u < kWordsAtOnce; u++) {
-        const int64_t e = word_of(a, p, t + u * a.warps * kWarp);
+        const int e = word_of(a, p, t + u * a.warps * kWarp);
         k[u] = load_if(e < a.lists.ld, list + e, -1);
     }
 }
@@ -133,9 +134,9 @@ __device__ inline Rank rank_in_block(const Place &p, int *totals, int warps, int
     const int up_to = inclusive_sum(x, p.lane);
     if (p.lane == kWarp - 1) totals[p.warp] = up_to;
     __syncthreads();
-    const int sums = inclusive_sum(p.lane < warps ? totals[p.lane] : 0, p.lane);
-    const int lower = __shfl_sync(kFull, sums, max(p.warp, 1) - 1);
-    return {up_to - x + (p.warp ? lower : 0), __shfl_sync(kFull, sums, kWarp - 1)};
+    const unsigned other = p.lane < warps ? (unsigned)totals[p.lane] : 0u;
+    const int lower = (int)__reduce_add_sync(kFull, p.lane < p.warp ? other : 0u);
+    return {up_to - x + lower, (int)__reduce_add_sync(kFull, other)};
 }
 
 /* Adding up ---------------------------------------------------------------------------------------------- */
@@ -449,26 +450,26 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
         }
     } else {
         int listed[kWordsAtOnce] = {};
-        int64_t given = ceil_div(a.p.k, 32);
+        int given = (int)ceil_div(a.p.k, 32);
         if (kSource == kLists) { /* the list itself is on its way with its length */
             load_listed(a, p, threadIdx.x, listed);
-            given = min<int64_t>(load_if(true, a.lists.count + p.i, 0), a.lists.ld);
+            given = (int)min<int64_t>(load_if(true, a.lists.count + p.i, 0), a.lists.ld);
         }
-        const int64_t all = words_here(a, p, given), stretch = kSource == kDense ? kStretch : all;
+        const int all = words_here(a, p, given), stretch = kSource == kDense ? kStretch : all;
         int held = 0, buffer = 0;
-        for (int64_t begin = 0; begin < all; begin += stretch) {
-            const int64_t count = min(stretch, all - begin);
+        for (int begin = 0; begin < all; begin += stretch) {
+            const int count = min(stretch, all - begin);
             if (kSource == kDense) {
-                scan_stretch<T>(a, p, words, begin, (int)count, clear);
+                scan_stretch<T>(a, p, words, begin, count, clear);
                 clear();
                 __syncthreads();
             }
-            for (int64_t t0 = 0; t0 < count; t0 += kWordsAtOnce * threads) {
+            for (int t0 = 0; t0 < count; t0 += kWordsAtOnce * threads) {
                 uint32_t word[kWordsAtOnce];
                 int mine = 0;
 #pragma unroll
                 for (int u = 0; u < kWordsAtOnce; u++) {
-                    const int64_t t = t0 + u * threads + threadIdx.x;
+                    const int t = t0 + u * threads + (int)threadIdx.x;
                     if (kSource == kLists) {
                         listed[u] = (int)((unsigned)listed[u] - (unsigned)a.lists.first);
                         word[u] = word_of(a, p, t) < given && (unsigned)listed[u] < (unsigned)a.p.k;
@@ -490,7 +491,7 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
                             const int k =
                                 kSource == kLists
                                     ? listed[u]
-                                    : int(word_of(a, p, begin + t0 + u * threads + threadIdx.x) * 32);
+                                    : word_of(a, p, begin + t0 + u * threads + (int)threadIdx.x) * 32;
                             for (uint32_t left = word[u]; left; left &= left - 1, at++)
                                 if ((unsigned)at < (unsigned)room)
                                     queue[held + at] = k + __ffs((int)left) - 1;
