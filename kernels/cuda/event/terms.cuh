@@ -47,8 +47,8 @@ struct TermSums {
     int blocks;
 };
 
-/* Terms of exponents (highest - width, highest] are whole numbers of 2^-width times twice the smallest that
- * is above all mantissas of `highest`, and so many of them as there are events do not overflow. */
+/* The unit of a row's sums: a term of exponent e is its mantissa times 2^(width - 1 - (highest - e)) units.
+ * As many terms of an element as the row has events do not overflow 62 bits. */
 struct TermUnit {
     int highest, width;
     bool fits; /* all terms do */
