@@ -219,11 +219,11 @@ lac_status_t queue_terms(TermArgs *a, Source source, bool bytes, int m, double e
                            : listed         ? max<int64_t>(1, (int64_t)events)
                                             : max<int64_t>(1, ceil_div(a->k, 32));
     const int64_t parts = max<int64_t>(1, min<int64_t>(kMaxParts, ceil_div((int64_t)entries, kPart)));
-    const auto words_for =
-        [&](int64_t blocks) { /* of a warp, where a row has so many blocks */
-                              return (int)max<int64_t>(1, min<int64_t>(source == kDense ? kDenseWords : kWarp,
-                                                                       ceil_div(shares, blocks * kWarps)));
-        };
+    const int most = source == kDense ? kDenseWords : kWarp;
+    /* Words of a warp, where a row has so many blocks. */
+    const auto words_for = [&](int64_t blocks) {
+        return (int)max<int64_t>(1, min<int64_t>(most, ceil_div(shares, blocks * kWarps)));
+    };
     const int64_t few_parts = min<int64_t>(parts, kTermBlocks / m), few = kTermBlocks / (m * few_parts),
                   many = max<int64_t>(1, (int64_t)kBlocksEach * current_device().sms / (m * parts));
     a->words = words_for(few);
