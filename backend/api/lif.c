@@ -172,12 +172,12 @@ lac_status_t lac_lif_step(lac_ctx_t *ctx, const lac_lif_t *lif)
     if (status || !lif->m || !lif->n) return status;
     for (int q = 0; !status && q < lif->inputs; q++) {
         const lac_lif_input_t *x = &lif->input[q];
-        if (ctx->backend->chain) ctx->backend->chain(ctx->exec, q > 0, q + 1 < lif->inputs);
+        if (ctx->backend->chain) ctx->backend->chain(ctx->exec, q > 0);
         lac_call_opts_t call = {.size = sizeof call, .symbol = "lac_lif_step", .skip = LAC_SKIP_GUARANTEED_A};
         lac_obj_t received = lac_view(LAC_F32, ctx->backend->space, lif->m, lif->n, x->received, lif->n, 1);
         status = lac_gemm_ex(ctx, NULL, &x->events, &x->w, NULL, &received, &call);
     }
-    if (ctx->backend->chain) ctx->backend->chain(ctx->exec, false, false);
+    if (ctx->backend->chain) ctx->backend->chain(ctx->exec, false);
     if (status) return status;
     int token = lac_enter(ctx);
     status = ctx->backend->lif(ctx->exec, lif, ctx->policy.threads);

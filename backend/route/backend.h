@@ -259,8 +259,8 @@ typedef struct lac_backend {
                               const lac_tiling_t *tiling);
 
     /* The products of a step depend on nothing but what was queued before the first: the next run comes after
-     * others of them, or has others behind it, until this is called anew. NULL: nothing to gain. */
-    void (*chain)(lac_exec_t *exec, bool follows, bool followed);
+     * others of them, until this is called anew. NULL: nothing to gain. */
+    void (*chain)(lac_exec_t *exec, bool follows);
 
     /* The neurons of a step, once what they receive is queued. NULL: it has none. */
     lac_status_t (*lif)(lac_exec_t *exec, const lac_lif_t *lif, int threads);

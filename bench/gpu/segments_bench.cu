@@ -207,7 +207,7 @@ Bench make(const Problem &q)
     CUDA_CHECK(cudaMalloc(&b.magnitude, sizeof(double) * count));
     CUDA_CHECK(cudaMalloc(&b.err, 4));
     const int64_t bytes = std::max(lac_cuda_event_pair_bytes(q.m, q.neurons, q.neurons),
-                                   lac_cuda_event_segments_bytes(q.m, q.neurons, q.neurons));
+                                   lac_cuda_event_segments_bytes(q.m, q.neurons));
     CUDA_CHECK(cudaMalloc(&b.space, (size_t)bytes + 16));
     b.p = {q.m,           q.neurons,       q.neurons, {nullptr, 1.0f}, nullptr, 0,
            LAC_CUDA_ROWS, {nullptr, 0.0f}, b.out,     q.neurons,       1,       {}};
@@ -338,7 +338,7 @@ void sweep(const Bench &b, const lac_cuda_segments_t &segments, bool given)
             for (const int span : {1, 2, 3, 4, 5, 6, 8})
                 for (const int copies : {0, 2, 16})
                     for (int cluster = 1; cluster <= 8; cluster *= 2)
-                        time({warps, lanes, span, copies, cluster, 0, 0, -1});
+                        time({warps, lanes, span, copies, cluster, 0, -1, false});
     std::sort(tried.begin(), tried.end(), [](const Tried &x, const Tried &y) { return x.us < y.us; });
     for (size_t i = 0; i < tried.size() && i < 8; i++) {
         const lac_cuda_segments_cut_t &t = tried[i].cut;
@@ -394,14 +394,15 @@ void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
         };
         if (prepare(0) != LAC_OK) exit(2);
         report(b, "segments", by_segments(b, segments, nullptr, false));
-        const lac_cuda_segments_cut_t scanned = {0, 0, 0, 0, 0, -1, 0, -1}, bits = {0, 0, 0, 0, 0, 1, 0, -1};
+        const lac_cuda_segments_cut_t scanned = {0, 0, 0, 0, 0, -1, -1, false},
+                                      bits = {0, 0, 0, 0, 0, 1, -1, false};
         report(b, "segments, S scanned", by_segments(b, segments, &scanned, false));
         report(b, "segments, S as bits", by_segments(b, segments, &bits, false));
         report(b, "segments, events given", by_segments(b, segments, nullptr, true));
-        lac_cuda_segments_cut_t first_terms = {}, alone = {};
-        first_terms.terms = 1, alone.terms = -1;
-        report(b, "segments, terms first", by_segments(b, segments, &first_terms, false));
-        report(b, "segments, terms first, events given", by_segments(b, segments, &first_terms, true));
+        lac_cuda_segments_cut_t terms = {}, alone = {};
+        terms.terms = 1, alone.terms = -1;
+        report(b, "terms", by_segments(b, segments, &terms, false));
+        report(b, "terms, events given", by_segments(b, segments, &terms, true));
         report(b, "segments alone", by_segments(b, segments, &alone, false));
         report(b, "segments alone, events given", by_segments(b, segments, &alone, true));
         if (q.bytes) { /* bits are ones */
@@ -413,7 +414,7 @@ void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
                 };
             };
             report(b, "segments, bits given", by_bits(nullptr));
-            report(b, "segments, terms first, bits given", by_bits(&first_terms));
+            report(b, "terms, bits given", by_bits(&terms));
             report(b, "segments alone, bits given", by_bits(&alone));
         }
         const double us = time_graph(prepare, 3, 1);

@@ -215,10 +215,6 @@ typedef struct lac_cuda_segments {
     const uint16_t *first; /* [k][ceil(n / width) + 1]: entries of row k before column r * width, or 65535 */
 } lac_cuda_segments_t;
 
-/* Products behind each other that do not depend on one another, and share no output. */
-#define LAC_CUDA_CHAIN_EARLY 1 /* the next may begin before this one has ended              */
-#define LAC_CUDA_CHAIN_LATE  2 /* this one may begin before the one before it, which is EARLY, has ended */
-
 /* How such a launch is cut; 0 in any field means "choose". */
 typedef struct lac_cuda_segments_cut {
     int warps;   /* of a block: 8 or 16                                                                   */
@@ -228,8 +224,8 @@ typedef struct lac_cuda_segments_cut {
                     many as there is room for with any width                                              */
     int cluster; /* blocks that share the events of a range: 1, 2, 4 or 8; more than 1 needs compute 9.0  */
     int bits;    /* S is made into bits by a launch of its own: 1; not: -1                                */
-    int chain;   /* LAC_CUDA_CHAIN_..                                                                    */
-    int terms;   /* they are added up in memory, where they fit: 1; not: -1                              */
+    int terms;   /* they are added up as integers, by clusters of eight: 1, or not: -1                    */
+    bool late;   /* may begin before the launch before it has ended, on which it does not depend          */
 } lac_cuda_segments_cut_t;
 
 /* Events of a binary S, listed for each of its rows in memory: event e of row i, e < count[i], is k = idx[i *
@@ -258,22 +254,21 @@ typedef struct lac_cuda_event_source {
     const lac_cuda_event_bits_t *bits;
 } lac_cuda_event_source_t;
 
-/* Where ranges are so wide that copies of their sums do not fit, the terms of a few rows of S are added in
- * memory, as integers, and segments serve where these would not be exact.
- * cut may be NULL. Workspace (256-byte aligned): lac_cuda_event_segments_bytes(m, n, k) bytes, none with a
- * list.
- * LAC_ERR_EXTENT where the sums of a range do not fit in a block's shared memory. */
+/* Where ranges are so wide that copies of their sums do not fit, a term is the product of an event's value
+ * and an entry, rounded, and sums of terms are added up as integers and rounded once. cut may be NULL.
+ * Workspace (256-byte aligned): lac_cuda_event_segments_bytes(m, k) bytes, none with a list. LAC_ERR_EXTENT
+ * where the sums of a range do not fit in a block's shared memory. */
 lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda_event_source_t *s,
                                      const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
                                      const lac_cuda_segments_cut_t *cut, void *workspace,
                                      lac_cuda_stream_t stream);
-int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t n, int64_t k);
+int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t k);
 
 /* Bits of events where W has no values, as it lies and without pointers of its segments: sums are numbers of
  * events. alpha is 1 and beta 0, both on the host, p->cs 1, and no epilogue follows. each: entries of every
- * row of W; 0: as w->ptr says. chain: LAC_CUDA_CHAIN_.. LAC_ERR_EXTENT beyond 2^24 k, or 65535 rows. */
+ * row of W; 0: as w->ptr says. late: as of a cut. LAC_ERR_EXTENT beyond 2^24 k, or 65535 rows. */
 lac_status_t lac_cuda_event_counts(const lac_cuda_product_t *p, const lac_cuda_event_bits_t *bits,
-                                   const lac_cuda_csr_t *w, int64_t each, int chain,
+                                   const lac_cuda_csr_t *w, int64_t each, bool late,
                                    lac_cuda_stream_t stream);
 
 /* Makes the segment pointers of a W of k rows, into first[k][ceil(n / width) + 1]: lac_cuda_segments_bytes

@@ -225,9 +225,7 @@ void standin_check(const standin_launch_t *l)
         for (int i = 0; i < 4; i++) sources += standin_pointer(l, source[i]) != NULL;
         if (sources != 1) standin_breach("%s: %d sources of events", l->name, sources);
         if (!standin_pointer(l, "s.list"))
-            expect_workspace(
-                l, "workspace",
-                lac_cuda_event_segments_bytes(whole(l, "p.m"), whole(l, "p.n"), whole(l, "p.k")));
+            expect_workspace(l, "workspace", lac_cuda_event_segments_bytes(whole(l, "p.m"), whole(l, "p.k")));
         int64_t k = whole(l, "segments.k"), width = whole(l, "segments.width");
         check_csr(l, "w", k);
         expect_room(l, "segments.first", lac_cuda_segments_bytes(k, whole(l, "p.n"), width));

@@ -420,11 +420,11 @@ static void test_event_segments(void **state)
     int64_t width = lac_cuda_segments_width(5000, 4000, 200000);
     int64_t pointers = lac_cuda_segments_bytes(5000, 4000, width);
     assert_true(width > 0);
-    int64_t room = cuda_host_piece(lac_cuda_event_segments_bytes(10, 4000, 5000));
+    int64_t room = cuda_host_piece(lac_cuda_event_segments_bytes(10, 5000));
     expect_bytes("event", "left", &a, &b, &c, room + 4 * 200000 + pointers);
     const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
-    EXPECT(l, "w.nnz s.dense.rs p.m p.n p.k segments.k segments.width cut.chain", 200000, 5000, 10, 4000,
-           5000, 5000, width, 0);
+    EXPECT(l, "w.nnz s.dense.rs p.m p.n p.k segments.k segments.width cut.late", 200000, 5000, 10, 4000, 5000,
+           5000, width, 0);
     expect_pointer(l, "s.rows", NULL);
     expect_pointer(l, "s.list", NULL);
     expect_pointer(standin_find("lac_cuda_segment_pointers", 0), "first",
@@ -571,8 +571,7 @@ static void test_event_counts(void **state)
     unit_expect(cuda_host_gemm(ctx, "event", one, &a, &b, none, &c), LAC_OK, "counts");
     const standin_launch_t *l = standin_find("lac_cuda_event_counts", 0);
     assert_non_null(l);
-    EXPECT(l, "p.m p.n p.k bits.ld bits.first each chain w.nnz", 1, N, K, 2 * WORDS, FIRST, EACH, 0,
-           K * EACH);
+    EXPECT(l, "p.m p.n p.k bits.ld bits.first each late w.nnz", 1, N, K, 2 * WORDS, FIRST, EACH, 0, K * EACH);
     expect_pointer(l, "bits.words", bits);
     expect_pointer(l, "w.idx", idx), expect_pointer(l, "p.out", c.buf);
     for (int other = 0; other < 5; other++) {

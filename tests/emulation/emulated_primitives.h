@@ -58,6 +58,16 @@ inline float4 cluster_load4(unsigned address)
     return *at_address<float4>(address);
 }
 
+inline void cluster_add(unsigned address,
+                        unsigned long long x) /* blocks of a cluster are threads of the host */
+{
+    __atomic_fetch_add(at_address<unsigned long long>(address), x, __ATOMIC_RELAXED);
+}
+inline void cluster_or(unsigned address, uint32_t bits)
+{
+    __atomic_fetch_or(at_address<uint32_t>(address), bits, __ATOMIC_RELAXED);
+}
+
 inline float4 read_now(unsigned address)
 {
     return *at_address<float4>(address);
@@ -166,8 +176,9 @@ inline void cluster_sync(int cluster)
         emulated_sync_block();
 }
 
-/* An arrival that promises nothing to be seen, and the wait that goes with it: met by the whole barrier. */
+/* An arrival, and the wait that goes with it: met by the whole barrier. */
 inline void cluster_arrive_relaxed(int) {}
+inline void cluster_arrive(int) {}
 inline void cluster_wait(int cluster)
 {
     if (cluster > 1) emulated_sync_cluster();
@@ -232,14 +243,14 @@ inline void barrier_wait(barrier_t *b, unsigned parity)
 
 /* Blocks of a cluster are threads of the host. */
 inline void cluster_barrier_fence() {}
-inline void cluster_push(unsigned address, float x, unsigned barrier)
+template <typename T> inline void cluster_push(unsigned address, T x, unsigned barrier)
 {
     static std::mutex one_at_a_time;
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     barrier_t *b = at_address<barrier_t>(barrier);
-    *at_address<float>(address) = x;
-    EMULATED_REQUIRE(b->bytes >= 4);
-    b->bytes -= 4;
+    *at_address<T>(address) = x;
+    EMULATED_REQUIRE(b->bytes >= (int64_t)sizeof x);
+    b->bytes -= (int64_t)sizeof x;
     b->settle();
 }
 inline void barrier_wait_pushed(barrier_t *b)

@@ -276,13 +276,13 @@ void check_sparse(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, cons
                                          r >> 30 & 1 ? 1 << (r >> 31) % 4 : 0,
                                          major >= 9 ? 1 << (r >> 20) % 4 : 1,
                                          r >> 24 & 1 ? 1 : -1,
-                                         0,
-                                         r >> 36 & 1 ? 1 : -1};
+                                         r >> 36 & 1 ? 1 : -1,
+                                         false};
     uint16_t *first;
     void *space;
     CUDA_CHECK(cudaMalloc(&first, (size_t)lac_cuda_segments_bytes(c.k, c.n, width) + 4));
     CUDA_CHECK(cudaMalloc(&space, (size_t)std::max(lac_cuda_event_pair_bytes(c.m, c.n, c.k),
-                                                   lac_cuda_event_segments_bytes(c.m, c.n, c.k)) +
+                                                   lac_cuda_event_segments_bytes(c.m, c.k)) +
                                       4));
     if (lac_cuda_segment_pointers(c.k, c.n, width, &w.csr, first, stream) != LAC_OK) failures++;
     const lac_cuda_segments_t segments = {c.k, width, first};

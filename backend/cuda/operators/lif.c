@@ -6,9 +6,9 @@
 
 _Static_assert(LAC_LIF_INPUTS_MAX == LAC_CUDA_LIF_INPUTS, "a launch takes every input");
 
-void lac_cuda_chain(lac_exec_t *exec, bool follows, bool followed)
+void lac_cuda_chain(lac_exec_t *exec, bool follows)
 {
-    exec->chain = (followed ? LAC_CUDA_CHAIN_EARLY : 0) | (follows ? LAC_CUDA_CHAIN_LATE : 0);
+    exec->late = follows;
 }
 
 lac_status_t lac_cuda_lif(lac_exec_t *exec, const lac_lif_t *lif, int threads)

@@ -15,7 +15,7 @@ lac_status_t lac_cuda_batched(lac_exec_t *exec, const lac_problem_t *p, const la
  * hooks.
  */
 
-void lac_cuda_chain(lac_exec_t *exec, bool follows, bool followed);
+void lac_cuda_chain(lac_exec_t *exec, bool follows);
 lac_status_t lac_cuda_lif(lac_exec_t *exec, const lac_lif_t *lif, int threads);
 
 /* Sampled products on a device: the backend's hook. */

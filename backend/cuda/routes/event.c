@@ -323,8 +323,7 @@ static size_t packed_bytes(const lac_sided_t *s, how_t how)
 {
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
     if (how.gather == BY_COUNTS || (how.gather == BY_SEGMENTS && how.source == FROM_ACTIVE)) return 0;
-    if (how.gather == BY_SEGMENTS)
-        return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->n, s->k));
+    if (how.gather == BY_SEGMENTS) return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->k));
     if (how.source == FROM_CSR) return 0;
     if (how.gather == BY_ROWS || how.gather == BY_COPY || s->w->dt == LAC_F64)
         return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k, s->w->dt));
@@ -480,7 +479,7 @@ static lac_status_t multiply_counts(lac_exec_t *exec, const lac_sided_t *s, cons
 {
     lac_cuda_event_bits_t bits = event_bits_of(s);
     int64_t each = format->even && s->k > 0 ? format->count / s->k : 0;
-    return lac_cuda_event_counts(product, &bits, w, each, exec->chain, exec->stream);
+    return lac_cuda_event_counts(product, &bits, w, each, exec->late, exec->stream);
 }
 
 static lac_status_t multiply_segments(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s,
@@ -497,7 +496,7 @@ static lac_status_t multiply_segments(lac_exec_t *exec, const lac_problem_t *p, 
      * not. */
     lac_cuda_segments_cut_t cut = p->settings.fixed_sums ? fixed_cut : (lac_cuda_segments_cut_t){0};
     bool as_it_is = how.source == FROM_BUFFER || how.source == FROM_LISTS || how.source == FROM_BITS;
-    cut.chain = as_it_is ? exec->chain : exec->chain & ~LAC_CUDA_CHAIN_LATE;
+    cut.late = as_it_is && exec->late;
     if (how.source == FROM_BITS) {
         lac_cuda_event_bits_t bits = event_bits_of(s);
         return lac_cuda_event_segments(product, &(lac_cuda_event_source_t){.bits = &bits}, w, &segments, &cut,

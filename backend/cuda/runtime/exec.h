@@ -50,7 +50,7 @@ struct lac_exec {
     cudaStream_t stream;
     bool own_stream;
     bool preparing; /* a run lays out and builds what it needs, and returns before the first launch */
-    int chain; /* LAC_CUDA_CHAIN_.. of the run to come: products of a step depend on none of the others */
+    bool late;      /* the run to come depends on nothing of the one before: products of a step */
     const lac_machine_t *machine;
     uint64_t born; /* the driver's number of the device's context; 0: not known */
     char name[256];

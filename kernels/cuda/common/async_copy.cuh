@@ -102,13 +102,22 @@ __device__ inline void cluster_barrier_fence()
 #endif
 }
 
-/* Compute 9.0: x to another block of the cluster, whose barrier counts its four bytes; addresses of
+/* Compute 9.0: x to another block of the cluster, whose barrier counts its bytes; addresses of
  * cluster_address. That spares the cluster a barrier behind which all stores are seen. */
 __device__ inline void cluster_push(unsigned address, float x, unsigned barrier)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(address),
                  "f"(x), "r"(barrier)
+                 : "memory");
+#endif
+}
+
+__device__ inline void cluster_push(unsigned address, unsigned long long x, unsigned barrier)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(address),
+                 "l"(x), "r"(barrier)
                  : "memory");
 #endif
 }

@@ -143,6 +143,14 @@ __device__ inline void cluster_arrive_relaxed(int cluster)
 #endif
 }
 
+/* What this thread wrote is seen by those that wait. */
+__device__ inline void cluster_arrive(int cluster)
+{
+#if __CUDA_ARCH__ >= 900
+    if (cluster > 1) asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+
 __device__ inline void cluster_wait(int cluster)
 {
 #if __CUDA_ARCH__ >= 900
@@ -219,6 +227,25 @@ __device__ inline float4 cluster_load4(unsigned address)
     x = read_now(address);
 #endif
     return x;
+}
+
+/* Added to eight bytes of a block of the cluster, at an address of cluster_address, or set in four, by blocks
+ * of the cluster at once. */
+__device__ inline void cluster_add(unsigned address, unsigned long long x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("red.relaxed.cluster.shared::cluster.add.u64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
+#else
+    asm volatile("red.shared.add.u64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
+#endif
+}
+__device__ inline void cluster_or(unsigned address, uint32_t bits)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("red.relaxed.cluster.shared::cluster.or.b32 [%0], %1;" ::"r"(address), "r"(bits) : "memory");
+#else
+    asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(address), "r"(bits) : "memory");
+#endif
 }
 
 /* Programmatic dependent launch: let the next kernel of the stream begin; wait for the previous one's writes.

@@ -26,7 +26,7 @@ struct CountArgs {
     const int32_t *idx;
     int64_t each; /* entries of each row; 0: as ptr says */
     int words;    /* of a warp */
-    bool late;    /* LAC_CUDA_CHAIN_LATE */
+    bool late;    /* lac_cuda_segments_cut_t.late */
 };
 
 /* out[i][:] := 0, 16 bytes a thread where they are aligned.
@@ -89,7 +89,7 @@ __global__ __launch_bounds__(kThreads) void counts_add(const __grid_constant__ C
 } // namespace lacuna
 
 extern "C" lac_status_t lac_cuda_event_counts(const lac_cuda_product_t *p, const lac_cuda_event_bits_t *bits,
-                                              const lac_cuda_csr_t *w, int64_t each, int chain,
+                                              const lac_cuda_csr_t *w, int64_t each, bool late,
                                               lac_cuda_stream_t stream)
 {
     using namespace lacuna;
@@ -97,7 +97,7 @@ extern "C" lac_status_t lac_cuda_event_counts(const lac_cuda_product_t *p, const
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const Device device = current_device();
     CountArgs a = {p->k, p->n, p->rs, (float *)p->out, *bits, w->ptr, w->idx, each, 1, false};
-    a.late = chain & LAC_CUDA_CHAIN_LATE;
+    a.late = late;
     const int64_t mean = w->nnz / max<int64_t>(1, p->k), words = max<int64_t>(1, ceil_div(p->k, 32));
     const int64_t parts = max<int64_t>(1, min<int64_t>(kMaxParts, ceil_div(mean, kPart)));
     const int64_t room = max<int64_t>(1, (int64_t)kBlocksEach * device.sms / (p->m * parts));

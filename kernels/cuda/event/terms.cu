@@ -1,249 +1,292 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Events times a sparse W, whose terms are added up in memory as they are found. So that the sum does not
- * depend on which comes first, integers are added: where the exponents of a row's terms lie close enough,
- * each is a whole number of one unit, and sums are exact until they are rounded, once. Whether they do is
- * known on the device alone: where not, nothing is added, and who reads the sums multiplies by segments. */
-#include "terms.cuh"
+ * Events times a sparse W by segments, added up as integers: where ranges are so wide that copies of their
+ * sums do not fit in a block, the blocks of a cluster share them out, and each adds its terms wherever their
+ * sums lie. So that the sum does not depend on which comes first, a term is a whole number of one unit; where
+ * the exponents of a row's terms lie too far apart for one, they are added a band of exponents at a time. */
+#include "common/async_copy.cuh"
+#include "common/fixed.cuh"
+#include "segments.cuh"
 
 namespace lacuna
 {
 namespace
 {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarp;
-constexpr int kDenseWords = 8;         /* of 32 elements of a dense S that a warp has in flight */
-constexpr int kAtOnce = 4;             /* entries of a lane in flight                            */
-constexpr int kPart = kAtOnce * kWarp; /* entries of a row that a warp takes                    */
-constexpr int kMaxParts = 64;          /* blocks that share its rows                            */
-constexpr int kBlocksEach = 4; /* that add, a multiprocessor: more find no room beside terms_begin's */
+constexpr int kMostOwned = 10240;  /* sums of a block                                          */
+constexpr double kFewEntries = 12; /* of a mean segment, up to which eight lanes take them, not 32 */
+constexpr int kRanges = kMostWarps * kMaxCluster;
 
-/* Lane u: the bits of elements 32 (unit + u) .. of row i of a dense S. */
-template <typename T> __device__ inline uint32_t dense_word(const TermArgs &a, int i, int64_t unit, int lane)
-{
-    const T *row = (const T *)a.s + i * a.srs;
-    uint32_t x[kDenseWords], mine = 0;
-#pragma unroll
-    for (int u = 0; u < kDenseWords; u++) {
-        const int64_t k = 32 * (unit + u) + lane;
-        x[u] = load_bits(u < a.words && k < a.k, row + k * a.scs);
-    }
-#pragma unroll
-    for (int u = 0; u < kDenseWords; u++) {
-        const unsigned word = __ballot_sync(kFull, x[u] != 0);
-        if (lane == u) mine = word;
-    }
-    return mine;
-}
+/* What was met of one row of S: the exponents of terms, as floats hold them, and how many events. */
+struct TermRange {
+    int lowest, highest; /* of those that are finite and not 0 */
+    bool odd;            /* some are not finite                */
+    unsigned events;
 
-/* A lane's share of a row of S: the events k + b of `bits`, whose value is v. */
-struct Share {
-    int k;
-    uint32_t bits;
-    float v;
+    __device__ static inline TermRange none() { return {kFloatNotFinite, 1, false, 0}; }
+    __device__ inline void add(float term)
+    {
+        const int e = float_exponent(term);
+        odd = odd || e == kFloatNotFinite;
+        if (term == 0.0f || e == kFloatNotFinite) return;
+        lowest = min(lowest, e), highest = max(highest, e);
+    }
+    __device__ inline void add(const TermRange &other)
+    {
+        lowest = min(lowest, other.lowest), highest = max(highest, other.highest);
+        odd = odd || other.odd, events += other.events;
+    }
+    /* That of all lanes. */
+    __device__ inline TermRange of_warp() const
+    {
+        return {__reduce_min_sync(kFull, lowest), __reduce_max_sync(kFull, highest),
+                __any_sync(kFull, odd) != 0, __reduce_add_sync(kFull, events)};
+    }
+    __device__ inline unsigned long long packed() const
+    {
+        return (unsigned long long)events << 32 | (unsigned)odd << 16 | (unsigned)highest << 8 |
+               (unsigned)lowest;
+    }
+    __device__ static inline TermRange unpacked(unsigned long long x)
+    {
+        return {int(x & 255), int(x >> 8 & 255), (x >> 16 & 1) != 0, unsigned(x >> 32)};
+    }
 };
 
-template <typename T, Source kSource>
-__device__ inline Share load_share(const TermArgs &a, int i, int64_t begin, int64_t at, bool here, int lane)
-{
-    if (kSource == kDense) return {int(32 * at), dense_word<T>(a, i, at - lane, lane), 1.0f};
-    if (kSource == kBits) return {int(32 * at), here ? event_word(a.bits, i, at, a.k) : 0u, 1.0f};
-    if (kSource == kRows)
-        return {load_if(here, a.rows.idx + begin + at, 0), here ? 1u : 0u,
-                load_if(here && a.rows.val, a.rows.val + begin + at, 1.0f)};
-    const int k =
-        (int)((unsigned)load_if(here, a.lists.idx + i * a.lists.ld + at, -1) - (unsigned)a.lists.first);
-    return {k, here && (unsigned)k < (unsigned)a.k ? 1u : 0u, 1.0f};
-}
+/* What an element has met of terms that are not finite. */
+constexpr uint32_t kInf = 1, kMinusInf = 2, kNan = 4;
 
-/* Entries of W from `first` on, kWarp apart: those of `left` behind it that there are. */
-template <bool kColumns>
-__device__ inline void load_window(const lac_cuda_csr_t &w, int64_t first, int left, int *column,
-                                   float *value)
-{
-    static_assert(kAtOnce == 4, "what is loaded");
-    const bool there[kAtOnce] = {left > 0, left > kWarp, left > 2 * kWarp, left > 3 * kWarp};
-    if (kColumns) {
-        const int32_t *const idx = w.idx + first;
-        column[0] = load_if<0>(there[0], idx, 0), column[1] = load_if<kWarp>(there[1], idx, 0);
-        column[2] = load_if<2 * kWarp>(there[2], idx, 0), column[3] = load_if<3 * kWarp>(there[3], idx, 0);
+/* Terms of exponents above `floor`, up to `top`; or those that are not finite. */
+struct Band {
+    int floor, top;
+
+    __device__ inline bool has(int exponent) const { return exponent > floor && exponent <= top; }
+    __device__ inline bool odd() const { return top == kFloatNotFinite; }
+    __device__ inline long long units(float term) const
+    {
+        const long long x = float_mantissa(term) << (float_exponent(term) - floor - 1);
+        return term < 0.0f ? -x : x;
     }
-#pragma unroll
-    for (int u = 0; u < kAtOnce; u++) value[u] = there[u] ? 1.0f : 0.0f;
-    if (!w.val) return;
-    const float *const val = w.val + first;
-    value[0] = load_if<0>(there[0], val, 0.0f), value[1] = load_if<kWarp>(there[1], val, 0.0f);
-    value[2] = load_if<2 * kWarp>(there[2], val, 0.0f), value[3] = load_if<3 * kWarp>(there[3], val, 0.0f);
+    __device__ static inline uint32_t oddity(float term)
+    {
+        return term != term ? kNan : term > 0.0f ? kInf : kMinusInf;
+    }
+    /* What was added up: so many units, or what was met. */
+    __device__ inline double sum(unsigned long long x) const
+    {
+        if (!odd()) return (double)(long long)x * power_of_two(floor + 1 - 150);
+        return x == 0 ? 0.0 : x == kInf ? (double)INFINITY : x == kMinusInf ? -(double)INFINITY : (double)NAN;
+    }
+};
+
+/* Where columns of a cluster have their sums: stretches of kWarp in turn. */
+struct Owner {
+    int rank, at;
+};
+__device__ inline Owner owner_of(int column, int shift)
+{
+    const int stretch = column / kWarp;
+    return {stretch & ((1 << shift) - 1), (stretch >> shift) * kWarp + column % kWarp};
+}
+__device__ inline int column_of(const Place &p, int at, int shift)
+{
+    return ((at / kWarp << shift) + p.rank) * kWarp + at % kWarp;
+}
+__host__ __device__ inline int owned_sums(const SegmentArgs &a)
+{
+    return (a.columns / kWarp + a.cluster - 1) / a.cluster * kWarp;
 }
 
-/* Calls use(columns, terms) for the entries of this warp's events, kAtOnce of each lane; where there is none,
- * the term is 0. kColumns: they are read. Returns the lane's events. */
-template <typename T, Source kSource, bool kColumns, typename Use>
-__device__ inline int each_term(const TermArgs &a, Use use)
+/* Calls use(column, term) for each entry of `count` segments. b: the first windows of the last batch of them,
+ * loaded now unless they are there. */
+template <int kLanes, typename Use>
+__device__ inline void each_term(const SegmentArgs &a, const Place &p, const Segment *segments, int count,
+                                 Batch<kLanes> &b, bool loaded, Use use)
 {
-    const int i = blockIdx.y, lane = threadIdx.x % kWarp;
-    const int64_t warp = (int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp,
-                  step = (int64_t)gridDim.x * kWarps * a.words;
-    int64_t begin = 0, given = ceil_div(a.k, 32);
-    if (kSource == kDense) given = a.made_words;
-    if (kSource == kRows) begin = a.rows.ptr[i], given = a.rows.ptr[i + 1] - begin;
-    if (kSource == kLists) given = min<int64_t>(load_if(true, a.lists.count + i, 0), a.lists.ld);
-    int events = 0;
-    for (int64_t unit = warp * a.words; unit < given; unit += step) {
-        const bool here = lane < a.words && unit + lane < given;
-        Share s = load_share<T, kSource>(a, i, begin, unit + lane, here, lane);
-        if (kSource == kDense && !kColumns && here && blockIdx.z == 0)
-            a.made[(int64_t)i * a.made_words + unit + lane] = s.bits;
-        while (__any_sync(kFull, s.bits != 0)) {
-            const bool live = s.bits != 0;
-            const int k = live ? s.k + __ffs((int)s.bits) - 1 : 0;
-            const int64_t from = load_if(live, a.w.ptr + k, (int64_t)0),
-                          end = load_if(live, a.w.ptr + k + 1, (int64_t)0);
-            const float v =
-                kSource == kDense ? load_if(live && a.values, a.values + i * a.srs + k * a.scs, 1.0f) : s.v;
-            s.bits &= s.bits - 1;
-            const int count = int(end - from);
-            events += count > 0;
-            for (unsigned left = __ballot_sync(kFull, count > 0); left; left &= left - 1) {
-                const int holder = __ffs((int)left) - 1, all = __shfl_sync(kFull, count, holder);
-                const int64_t first = __shfl_sync(kFull, from, holder) + lane;
-                const float x = __shfl_sync(kFull, v, holder);
-                for (int at = (int)blockIdx.z * kPart; at < all; at += (int)gridDim.z * kPart) {
-                    int column[kAtOnce];
-                    float term[kAtOnce];
-                    load_window<kColumns>(a.w, first + at, all - at - lane, column, term);
+    constexpr int kAdders = kWarp / kLanes, kEvents = Batch<kLanes>::kEvents;
+    const int step = a.warps * kAdders;
+    for (int first = p.warp * kAdders; first < count; first += kEvents * step) {
+        const int events = min(kEvents, (count - first + step - 1) / step);
+        const Segment *const mine = segments + first + p.lane / kLanes;
+        if (!loaded) b.load(a, mine, events, step, p.lane);
 #pragma unroll
-                    for (int u = 0; u < kAtOnce; u++) term[u] *= x;
-                    use(column, term);
-                }
-            }
+        for (int u = 0; u < kEvents; u++) {
+            if (u >= events) break;
+            const float v = mine[u * step].v;
+#pragma unroll
+            for (int w = 0; w < kWindows; w++)
+                if (b.column[u][w] >= 0) use(b.column[u][w], v * b.x[u][w]);
+        }
+        if (!b.longer) continue;
+#pragma unroll 1
+        for (int u = 0; u < events; u++) {
+            const Segment &s = mine[u * step];
+            const int64_t from = s.ahead / (int64_t)sizeof(int32_t);
+            for (int e = kWindows * kLanes + p.lane % kLanes; e < s.count; e += kLanes)
+                use(__ldg(a.w.idx + from + e), s.v * (a.w.val ? __ldg(a.w.val + from + e) : 1.0f));
         }
     }
-    return events;
+}
+/* Of so many segments there is one batch: it stays loaded. */
+template <int kLanes> __device__ inline bool one_batch(const SegmentArgs &a, int count)
+{
+    return count <= a.warps * (kWarp / kLanes) * Batch<kLanes>::kEvents;
 }
 
-/* Clears the sums, and finds the exponents of all terms.
- *
- * Mapping   grid (blocks that share a row's events; rows of S; parts of long rows of W), a warp some words of
- *           S's bits, or listed events, whose terms its lanes take one event after the other.
- * Bytes     8 for each element of out; S once for each part, and 4 for each entry that an event meets.
- * Limit     latency: S, pointers, values. */
-template <typename T, Source kSource>
-__global__ __launch_bounds__(kThreads) void terms_begin(const __grid_constant__ TermArgs a)
+/* Opens all events of this block, as many at a time as it has threads: use(count) of segments. */
+template <Source kSource, typename Use>
+__device__ inline void each_fill(const SegmentArgs &a, const Place &p, const Finding &f, Use use)
 {
-    __shared__ int low[kWarps], high[kWarps], some[kWarps];
-    const int block = int(blockIdx.x + blockIdx.z * gridDim.x), lane = threadIdx.x % kWarp,
-              warp = threadIdx.x / kWarp;
-    const auto clear = [&] {
-        uint4 *const row = (uint4 *)(a.sums.sum + blockIdx.y * a.sums.ld);
-        for (int64_t t = (int64_t)block * kThreads + threadIdx.x; t < a.sums.ld / 2;
-             t += (int64_t)a.sums.blocks * kThreads)
-            row[t] = make_uint4(0, 0, 0, 0);
-    };
+    each_queue<float, kSource>(
+        a, p, f, [] {},
+        [&](int count, int64_t from) {
+            const int threads = a.warps * kWarp;
+            Opening next = open_segment<kSource>(a, p, f.queue, threadIdx.x, count, from);
+            for (int c = 0; c < count; c += threads) {
+                f.segments[threadIdx.x] = settle(a, p, next);
+                __syncthreads();
+                next = open_segment<kSource>(a, p, f.queue, c + threads + threadIdx.x, count, from);
+                use(min(threads, count - c));
+                __syncthreads();
+            }
+        });
+}
+
+/* out := beta out + alpha S W, S[m, k] by events, W[k, n] as CSR with segment pointers.
+ *
+ * Mapping   grid (ranges of columns, a cluster of blocks each; rows of S). The blocks of a cluster share the
+ *           events and the sums of a range. kLanes lanes take the entries of one event; terms are added to
+ *           the sums of whichever block, by its atomics.
+ * Layout    any; W's columns ascending in a row.
+ * Bytes     per event 16 for each range and 8 for each entry, S or its bits once for each range; out once.
+ * Order     none is needed: sums of integers, rounded once; where there are several bands of exponents, their
+ *           sums are added in double, the largest first.
+ * Limit     latency: a launch, the trips S, pointers and entries, two barriers of the cluster, and additions
+ *           in other blocks' memory, of which a multiprocessor makes about one in three clocks. */
+template <Source kSource, int kLanes>
+__global__ __launch_bounds__(kMostThreads, 1) void event_terms(const __grid_constant__ SegmentArgs a)
+{
+    LACUNA_DYNAMIC_SHARED(unsigned long long, sums); /* [owned], in units, or what was met */
+    const Place p = place_of(a);
+    const int threads = a.warps * kWarp;
+    const int owned = owned_sums(a), shift = __ffs(a.cluster) - 1, j0 = p.range * a.columns;
+    double *const before = (double *)(sums + owned); /* [owned]: sums of the bands before */
+    unsigned long long *const ranges = (unsigned long long *)(before + owned); /* [kRanges], of warps */
+    barrier_t *const ranges_here = (barrier_t *)(ranges + kRanges);
+    const Finding f(ranges_here + 2, threads);
+
+    if (threadIdx.x == 0) {
+        barrier_init(ranges_here, 1);
+        cluster_barrier_fence();
+        barrier_arrive_promise(ranges_here, sizeof *ranges * (unsigned)(a.warps * a.cluster));
+    }
+#pragma unroll 4
+    for (int t = threadIdx.x; t < owned; t += threads) sums[t] = 0;
+    __syncwarp();
+    cluster_arrive(a.cluster);
     if (!a.late) dependency_wait();
     dependents_launch();
-    if (!a.late) clear();
-    int lowest = kFloatNotFinite, highest = 1;
-    int events = each_term<T, kSource, false>(a, [&](const int *, const float *term) {
-#pragma unroll
-        for (int u = 0; u < kAtOnce; u++) {
-            if (term[u] == 0.0f) continue;
-            const int e = float_exponent(term[u]);
-            lowest = min(lowest, e), highest = max(highest, e);
-        }
+
+    TermRange met = TermRange::none();
+    Batch<kLanes> batch;
+    int fills = 0, held = 0; /* segments of the last one */
+    each_fill<kSource>(a, p, f, [&](int count) {
+        each_term(a, p, f.segments, count, batch, false, [&](int, float term) { met.add(term); });
+        if (threadIdx.x == 0) met.events += (unsigned)count;
+        fills++, held = count;
     });
-    if (blockIdx.z > 0) events = 0;
-    lowest = __reduce_min_sync(kFull, lowest), highest = __reduce_max_sync(kFull, highest);
-    events = (int)__reduce_add_sync(kFull, (unsigned)events);
-    if (lane == 0) low[warp] = lowest, high[warp] = highest, some[warp] = events;
-    __syncthreads();
-    if (a.late) { /* what was before may still read its sums */
-        dependency_wait();
-        clear();
+    met = met.of_warp();
+    cluster_wait(a.cluster); /* all sums are 0, all barriers are there */
+    if (p.lane < a.cluster)
+        cluster_push(cluster_address(ranges + p.rank * a.warps + p.warp, p.lane, a.cluster), met.packed(),
+                     cluster_address(ranges_here, p.lane, a.cluster));
+    barrier_wait_pushed(ranges_here);
+    met = TermRange::none();
+    for (int t = p.lane; t < a.warps * a.cluster; t += kWarp) met.add(TermRange::unpacked(ranges[t]));
+    met = met.of_warp();
+
+    const int width = 62 - (kMantissa - 1) - (kWarp - __clz((int)met.events)); /* sums stay below 2^62 */
+    Band band = {met.highest - width, met.highest};
+    if (met.odd) band = {kFloatNotFinite - 1, kFloatNotFinite};
+    bool settled = false;
+    for (;;) {
+        const auto add = [&](int column, float term) {
+            if (term == 0.0f || !band.has(float_exponent(term))) return;
+            const Owner o = owner_of(column - j0, shift);
+            const unsigned at = cluster_address(sums + o.at, o.rank, a.cluster);
+            if (band.odd())
+                cluster_or(at, Band::oddity(term));
+            else
+                cluster_add(at, (unsigned long long)band.units(term));
+        };
+        if (fills == 1)
+            each_term(a, p, f.segments, held, batch, one_batch<kLanes>(a, held), add);
+        else if (fills > 1)
+            each_fill<kSource>(a, p, f,
+                               [&](int count) { each_term(a, p, f.segments, count, batch, false, add); });
+        cluster_sync(a.cluster);
+        const int left = band.odd() ? met.highest : band.floor;
+        if (left < met.lowest) break;
+        for (int t = threadIdx.x; t < owned; t += threads) {
+            before[t] = (settled ? before[t] : 0.0) + band.sum(sums[t]);
+            sums[t] = 0;
+        }
+        settled = true;
+        band = {left - width, left};
+        cluster_sync(a.cluster);
     }
-    if (threadIdx.x != 0) return;
-    for (int w = 1; w < kWarps; w++)
-        lowest = min(lowest, low[w]), highest = max(highest, high[w]), events += some[w];
-    a.sums.range[blockIdx.y * a.sums.blocks + block] =
-        TermRange{(uint16_t)lowest, (uint16_t)highest, events}.packed();
-}
 
-/* Adds the terms to their sums, where they fit. A term is the product of an event's value and an entry,
- * rounded.
- *
- * Mapping   as terms_begin, by more blocks.
- * Bytes     S once for each part; 8 for each entry that an event meets, and of each a sector of sums, in the
- *           last-level cache.
- * Order     none is needed: integers.
- * Limit     latency: S, pointers, entries, sums. All but the last are on their way before the sums are 0. */
-template <typename T, Source kSource>
-__global__ __launch_bounds__(kThreads) void terms_add(const __grid_constant__ TermArgs a)
-{
-    dependents_launch();
-    const int lane = threadIdx.x % kWarp;
-    unsigned long long *const sum = a.sums.sum + blockIdx.y * a.sums.ld;
-    TermUnit unit = {};
-    bool known = false;
-    each_term<T, kSource, true>(a, [&](const int *column, const float *term) {
-        if (!known) {
-            dependency_wait();
-            unit = read_unit(a.sums, blockIdx.y, lane);
-            known = true;
-        }
-        if (!unit.fits) return;
+    const float alpha = load_scalar(a.p.alpha), beta = load_scalar(a.p.beta);
+    if (a.late) dependency_wait(); /* who waits for this kernel waits for the one before */
+    const bool fours = stores_fours(a.p, alpha, beta);
+    for (int t = 4 * (int)threadIdx.x; t < owned; t += 4 * threads) {
+        float x[4];
 #pragma unroll
-        for (int u = 0; u < kAtOnce; u++)
-            if (term[u] != 0.0f) atomicAdd(sum + column[u], (unsigned long long)unit.units(term[u]));
-    });
-    dependency_wait(); /* who waits for this kernel waits for the one before */
+        for (int q = 0; q < 4; q++)
+            x[q] = float(settled ? before[t + q] + band.sum(sums[t + q]) : band.sum(sums[t + q]));
+        if (const int at = column_of(p, t, shift); at < a.columns)
+            store_columns(a.p, p.i, j0 + at, x, fours, alpha, beta);
+    }
 }
 
-template <typename T, Source kSource>
-lac_status_t queue_both(const TermArgs &a, dim3 few, dim3 many, int many_words, cudaStream_t stream)
+size_t shared_bytes(const SegmentArgs &a)
 {
-    TermArgs add = a;
-    add.words = many_words;
-    const lac_status_t status = launch(terms_begin<T, kSource>, {few, dim3(kThreads), 0, 1, true, stream}, a);
-    return status != LAC_OK ? status
-                            : launch(terms_add<T, kSource>, {many, dim3(kThreads), 0, 1, true, stream}, add);
+    return 2 * sizeof(double) * (size_t)owned_sums(a) + sizeof(uint64_t) * kRanges + 2 * sizeof(barrier_t) +
+           kFinding;
+}
+
+template <Source kSource> lac_status_t launch_lanes(double mean, const Launch &l, const SegmentArgs &a)
+{
+    return mean <= kFewEntries ? launch(event_terms<kSource, 8>, l, a)
+                               : launch(event_terms<kSource, kWarp>, l, a);
 }
 
 } // namespace
 
-lac_status_t queue_terms(TermArgs *a, Source source, bool bytes, int m, double events, double entries,
-                         cudaStream_t stream)
+lac_status_t run_terms(SegmentArgs a, Source source, int64_t width, double entries, cudaStream_t stream)
 {
-    const bool listed = source == kRows || source == kLists;
-    const int64_t shares = source == kDense ? a->made_words
-                           : listed         ? max<int64_t>(1, (int64_t)events)
-                                            : max<int64_t>(1, ceil_div(a->k, 32));
-    const int64_t parts = max<int64_t>(1, min<int64_t>(kMaxParts, ceil_div((int64_t)entries, kPart)));
-    const int most = source == kDense ? kDenseWords : kWarp;
-    /* Words of a warp, where a row has so many blocks. */
-    const auto words_for = [&](int64_t blocks) {
-        return (int)max<int64_t>(1, min<int64_t>(most, ceil_div(shares, blocks * kWarps)));
+    const int64_t at_once = clusters_at_once(current_device()),
+                  widest = max<int64_t>(1, (int64_t)kMaxCluster * kMostOwned / width);
+    /* The narrowest of those that take the fewest turns of all clusters. */
+    const auto turns_of = [&](int64_t span) {
+        return ceil_div((int64_t)a.p.m * ceil_div(a.ranges, span), at_once);
     };
-    const int64_t few_parts = min<int64_t>(parts, kTermBlocks / m), few = kTermBlocks / (m * few_parts),
-                  many = max<int64_t>(1, (int64_t)kBlocksEach * current_device().sms / (m * parts));
-    a->words = words_for(few);
-    const int many_words = words_for(many);
-    const int64_t adding = min<int64_t>(ceil_div(shares, (int64_t)many_words * kWarps), many);
-    const dim3 begin = {(unsigned)few, (unsigned)m, (unsigned)few_parts}, /* all of them clear */
-        add = {(unsigned)adding, (unsigned)m, (unsigned)parts};
-    a->sums.blocks = int(few * few_parts), a->sums.ld = term_sums_ld(a->n);
-    switch (source) {
-    case kDense:
-        return bytes ? queue_both<uint8_t, kDense>(*a, begin, add, many_words, stream)
-                     : queue_both<float, kDense>(*a, begin, add, many_words, stream);
-    case kBits:
-        return queue_both<float, kBits>(*a, begin, add, many_words, stream);
-    case kRows:
-        return queue_both<float, kRows>(*a, begin, add, many_words, stream);
-    case kLists:
-        return queue_both<float, kLists>(*a, begin, add, many_words, stream);
-    }
-    return LAC_ERR_VALUE;
+    a.warps = kMostWarps, a.cluster = kMaxCluster, a.span = 1;
+    for (int span = 2; span <= min<int64_t>(a.ranges, widest); span++)
+        if (turns_of(span) < turns_of(a.span)) a.span = span;
+    a.columns = int(width * a.span);
+    const int64_t grid = ceil_div(a.ranges, a.span) * kMaxCluster;
+    if (grid > INT32_MAX) return LAC_ERR_EXTENT;
+    const Launch l = {dim3(unsigned(grid), unsigned(a.p.m)),
+                      dim3(kMostThreads),
+                      shared_bytes(a),
+                      kMaxCluster,
+                      true,
+                      stream};
+    const double mean = entries * a.span / a.ranges;
+    return source == kLists  ? launch_lanes<kLists>(mean, l, a)
+           : source == kRows ? launch_lanes<kRows>(mean, l, a)
+                             : launch_lanes<kBits>(mean, l, a);
 }
 
 } // namespace lacuna

@@ -1,0 +1,404 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Events times a sparse W by segments: W's columns are cut into ranges, and the pattern's segment pointers
+ * say where each row's entries of a range begin. Here is how a block finds the events of a row of S, opens
+ * their segments, and loads their entries; who adds them up is in segments.cu and terms.cu. */
+#ifndef LACUNA_CUDA_EVENT_SEGMENTS_CUH
+#define LACUNA_CUDA_EVENT_SEGMENTS_CUH
+
+#include "gather.cuh"
+
+namespace lacuna
+{
+
+constexpr int kMostWarps = 16; /* of a block */
+constexpr int kMostThreads = kMostWarps * kWarp;
+constexpr int kMaxCluster = 8;   /* blocks that share the events of a range                       */
+constexpr int kUnitWords = 8;    /* times 32 elements of S: what blocks that share k take in turn */
+constexpr int kWordsAtOnce = 4;  /* of S's bits in flight, of a thread                            */
+constexpr int kStretch = 1280;   /* words of a dense S that a block makes at once                 */
+constexpr int kQueue = 2048;     /* events of a block                                             */
+constexpr int kEventsAtOnce = 8; /* of an adder, in flight, or as many as it has lanes;           */
+constexpr int kWindows = 2;      /* times its lanes: entries of each                              */
+constexpr int kGrain = 32;       /* columns: a range is a multiple                                */
+constexpr int kMaxWidth = 14336; /* columns of a range: two copies fit beside kFinding bytes      */
+constexpr uint32_t kFar = 65535; /* entries before a range: so many, or more                      */
+static_assert(kStretch % kUnitWords == 0, "whole units");
+
+/* Where a kernel finds the events of S. */
+enum Source { kDense, kBits, kRows, kLists };
+
+/* The entries of one event in the range: count of them, `ahead` bytes behind W's first index, or value. */
+struct alignas(16) Segment {
+    int64_t ahead;
+    int count;
+    float v;
+};
+
+struct SegmentArgs {
+    GemmArgs p; /* but for W */
+    int columns, ranges,
+        span; /* of a block, or a cluster that shares them; of the pointers; how many of these */
+    int warps, cluster;
+    int copies, turns;   /* of the sums; warps that share one, or 0: each group of lanes has its own */
+    bool late;           /* lac_cuda_segments_cut_t.late */
+    bool runs;           /* a copy of the sums may get more events than are added up straight */
+    const void *s;       /* dense */
+    const float *values; /* of its events; NULL: ones */
+    int64_t srs, scs;
+    const int32_t *list;
+    lac_cuda_event_bits_t bits;
+    lac_cuda_csr_t rows, w;
+    lac_cuda_event_lists_t lists;
+    const uint16_t *first; /* [k][ranges + 1], up to kFar */
+};
+
+/* What a thread knows of its place. */
+struct Place {
+    int i, rank, range, warp, lane;
+};
+__device__ inline Place place_of(const SegmentArgs &a)
+{
+    return {int(blockIdx.y), int(blockIdx.x) % a.cluster, int(blockIdx.x) / a.cluster,
+            int(threadIdx.x) / kWarp, int(threadIdx.x) % kWarp};
+}
+
+/* Shared memory of a block in which it finds its events. */
+struct Finding {
+    Segment *segments; /* [threads]                              */
+    int *queue;        /* [kQueue]: events found                 */
+    uint32_t *words;   /* [kStretch]: bits of a dense S          */
+    int *totals;       /* [2][kMostWarps]: events that warps have */
+
+    __device__ Finding(void *memory, int threads)
+        : segments((Segment *)memory), queue((int *)(segments + threads)),
+          words((uint32_t *)(queue + kQueue)), totals((int *)(words + kStretch))
+    {
+    }
+};
+constexpr size_t kFinding =
+    kMostThreads * sizeof(Segment) + sizeof(int) * (kQueue + kStretch + 2 * kMostWarps);
+
+/* Finding events ----------------------------------------------------------------------------------------- */
+
+/* Not 0 where the element at p is not 0, and there is one. */
+__device__ inline uint32_t load_bits(bool live, const float *p)
+{
+    return load_if(live, (const uint32_t *)p, 0u) << 1; /* without the sign: -0 is a 0 */
+}
+__device__ inline uint32_t load_bits(bool live, const uint8_t *p)
+{
+    return load_if(live, p, 0u);
+}
+
+/* Blocks of a cluster take units of neighbouring words, or listed events, in turn, so that a burst of events
+ * is dealt out. */
+__device__ inline int word_of(const SegmentArgs &a, const Place &p, int t)
+{
+    return (t / kUnitWords * a.cluster + p.rank) * kUnitWords + t % kUnitWords;
+}
+
+/* How many of so many words are this block's, in whole units. */
+__device__ inline int words_here(const SegmentArgs &a, const Place &p, int words)
+{
+    const unsigned units = ((unsigned)words + kUnitWords - 1) / kUnitWords, rank = (unsigned)p.rank,
+                   cluster = (unsigned)a.cluster; /* a 64-bit division takes as long as a load */
+    return units > rank ? int((units - rank + cluster - 1) / cluster) * kUnitWords : 0;
+}
+
+/* words[t] := the bits of this block's words from `begin` on, of a dense S; 32 elements of each lane in
+ * flight. meanwhile(): done while they are. */
+template <typename T, typename Meanwhile>
+__device__ inline void scan_stretch(const SegmentArgs &a, const Place &p, uint32_t *words, int begin,
+                                    int count, Meanwhile meanwhile)
+{
+    constexpr int kUnits = kWarp / kUnitWords; /* that a warp has in flight */
+    const T *row = (const T *)a.s + p.i * a.srs;
+    const int64_t stride = 32 * a.scs;
+    for (int u0 = p.warp; u0 * kUnitWords < count; u0 += kUnits * a.warps) {
+        uint32_t x[kWarp];
+#pragma unroll
+        for (int u = 0; u < kUnits; u++) {
+            const int t = (u0 + u * a.warps) * kUnitWords;
+            const int64_t k = (int64_t)word_of(a, p, begin + t) * 32 + p.lane;
+            const T *at = row + k * a.scs;
+#pragma unroll
+            for (int b = 0; b < kUnitWords; b++)
+                x[u * kUnitWords + b] = load_bits(t < count && k + 32 * b < a.p.k, at + b * stride);
+        }
+        meanwhile();
+        uint32_t mine = 0;
+#pragma unroll
+        for (int b = 0; b < kWarp; b++) {
+            const unsigned word = __ballot_sync(kFull, x[b] != 0);
+            if (p.lane == b) mine = word;
+        }
+        const int t = (u0 + p.lane / kUnitWords * a.warps) * kUnitWords + p.lane % kUnitWords;
+        if (t < count) words[t] = mine;
+    }
+}
+
+/* Entries t, t + threads, .. of this block's share of a list, as k of S; outside [0, k): there is none. */
+__device__ inline void load_listed(const SegmentArgs &a, const Place &p, int t, int (&k)[kWordsAtOnce])
+{
+    const int32_t *list = a.lists.idx + p.i * a.lists.ld;
+#pragma unroll
+    for (int u = 0; u < kWordsAtOnce; u++) {
+        const int e = word_of(a, p, t + u * a.warps * kWarp);
+        k[u] = load_if(e < a.lists.ld, list + e, -1);
+    }
+}
+
+/* How many of the block's x come before this thread's, and all of them. totals: one for each warp. */
+struct Rank {
+    int before, all;
+};
+__device__ inline Rank rank_in_block(const Place &p, int *totals, int warps, int x)
+{
+    const int up_to = inclusive_sum(x, p.lane);
+    if (p.lane == kWarp - 1) totals[p.warp] = up_to;
+    __syncthreads();
+    const unsigned other = p.lane < warps ? (unsigned)totals[p.lane] : 0u;
+    const int lower = (int)__reduce_add_sync(kFull, p.lane < p.warp ? other : 0u);
+    return {up_to - x + lower, (int)__reduce_add_sync(kFull, other)};
+}
+
+/* Finds the events of this block, those of a row of S that no other of its cluster has: use(count, from) for
+ * so many at a time in the queue, ascending; from: of the events given, the queue's first. meanwhile(): done
+ * while what is read first is on its way, and maybe again. */
+template <typename T, Source kSource, typename Meanwhile, typename Use>
+__device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Finding &f, Meanwhile meanwhile,
+                                  Use use)
+{
+    const int threads = a.warps * kWarp;
+    if (kSource == kRows) {
+        const int64_t begin = a.rows.ptr[p.i], all = a.rows.ptr[p.i + 1] - begin;
+        meanwhile();
+        const int shift = __ffs(a.cluster) - 1;
+        const int64_t end = begin + (all * (p.rank + 1) >> shift);
+        int64_t next = begin + (all * p.rank >> shift);
+        while (next < end) {
+            const int count = int(min<int64_t>(kQueue, end - next));
+#pragma unroll 4
+            for (int e = threadIdx.x; e < count; e += threads) f.queue[e] = a.rows.idx[next + e];
+            __syncthreads();
+            use(count, next);
+            next += count;
+        }
+    } else {
+        int listed[kWordsAtOnce] = {};
+        int given = (int)ceil_div(a.p.k, 32);
+        if (kSource == kLists) { /* the list itself is on its way with its length */
+            load_listed(a, p, threadIdx.x, listed);
+            given = (int)min<int64_t>(load_if(true, a.lists.count + p.i, 0), a.lists.ld);
+        }
+        const int all = words_here(a, p, given), stretch = kSource == kDense ? kStretch : all;
+        int held = 0, buffer = 0;
+        for (int begin = 0; begin < all; begin += stretch) {
+            const int count = min(stretch, all - begin);
+            if (kSource == kDense) {
+                scan_stretch<T>(a, p, f.words, begin, count, meanwhile);
+                meanwhile();
+                __syncthreads();
+            }
+            for (int t0 = 0; t0 < count; t0 += kWordsAtOnce * threads) {
+                uint32_t word[kWordsAtOnce];
+                int mine = 0;
+#pragma unroll
+                for (int u = 0; u < kWordsAtOnce; u++) {
+                    const int t = t0 + u * threads + (int)threadIdx.x;
+                    if (kSource == kLists) {
+                        listed[u] = (int)((unsigned)listed[u] - (unsigned)a.lists.first);
+                        word[u] = word_of(a, p, t) < given && (unsigned)listed[u] < (unsigned)a.p.k;
+                    } else {
+                        word[u] = t >= count          ? 0
+                                  : kSource == kDense ? f.words[t]
+                                                      : event_word(a.bits, p.i, word_of(a, p, t), a.p.k);
+                    }
+                    mine += __popc(word[u]);
+                }
+                const Rank rank = rank_in_block(p, f.totals + kMostWarps * buffer, a.warps, mine);
+                buffer ^= 1;
+                for (int taken = 0; taken < rank.all;) {
+                    const int room = min(rank.all - taken, kQueue - held);
+                    int at = rank.before - taken;
+                    if (at < room && at + mine > 0)
+#pragma unroll
+                        for (int u = 0; u < kWordsAtOnce; u++) {
+                            const int k =
+                                kSource == kLists
+                                    ? listed[u]
+                                    : word_of(a, p, begin + t0 + u * threads + (int)threadIdx.x) * 32;
+                            for (uint32_t left = word[u]; left; left &= left - 1, at++)
+                                if ((unsigned)at < (unsigned)room)
+                                    f.queue[held + at] = k + __ffs((int)left) - 1;
+                        }
+                    taken += room, held += room;
+                    if (held < kQueue) break;
+                    __syncthreads();
+                    use(held, 0);
+                    held = 0;
+                }
+                if (kSource == kLists && t0 + kWordsAtOnce * threads < count)
+                    load_listed(a, p, t0 + kWordsAtOnce * threads + threadIdx.x, listed);
+            }
+            if (kSource == kDense && begin + stretch < all)
+                __syncthreads(); /* before words are written again */
+        }
+        meanwhile();
+        __syncthreads();
+        if (held) use(held, 0);
+    }
+}
+
+/* Opening events ------------------------------------------------------------------------------------------
+ */
+
+/* An event on its way: what is loaded is not read before it is settled. */
+struct Opening {
+    int64_t row;
+    uint32_t begin, end;
+    int k;
+    float v;
+};
+
+/* The entries of row k before this column, of which there are `low` at least. */
+__device__ inline int64_t entries_before(const lac_cuda_csr_t &w, int64_t k, int64_t low, int64_t column)
+{
+    const int64_t begin = w.ptr[k];
+    int64_t high = w.ptr[k + 1] - begin;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (w.idx[begin + middle] < column)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+__device__ inline Segment settle(const SegmentArgs &a, const Place &p, const Opening &o)
+{
+    int64_t begin = o.begin, end = o.end;
+    if (o.end == kFar) {
+        const int64_t column = (int64_t)p.range * a.columns;
+        if (o.begin == kFar) begin = entries_before(a.w, o.k, kFar, column);
+        end = entries_before(a.w, o.k, kFar, column + a.columns);
+    }
+    return {(int64_t)sizeof(int32_t) * (o.row + begin), int(end - begin), o.v};
+}
+
+/* Event e of the queue's `count`. from: of the events given, the queue's first. */
+template <Source kSource>
+__device__ inline Opening open_segment(const SegmentArgs &a, const Place &p, const int *queue, int e,
+                                       int count, int64_t from)
+{
+    const bool live = e < count;
+    int k = live ? queue[e] : 0;
+    Opening o;
+    if (kSource == kRows)
+        o.v = load_if(live && a.rows.val, a.rows.val + from + e, 1.0f);
+    else if (kSource == kLists)
+        o.v = 1.0f;
+    else
+        o.v = load_if(live && a.values, a.values + p.i * a.srs + k * a.scs, 1.0f);
+    if (kSource == kDense && a.list) k = load_if(live, a.list + k, 0);
+    const uint16_t *first = a.first + (int64_t)k * (a.ranges + 1);
+    const int range = p.range * a.span;
+    o.begin = load_if(live, first + range, 0u);
+    o.end = load_if(live, first + min(range + a.span, a.ranges), 0u);
+    o.row = load_if(live, a.w.ptr + k, (int64_t)0);
+    o.k = k;
+    return o;
+}
+
+/* Element kAhead behind the one that lies `ahead` bytes behind p. */
+template <int kAhead, typename T>
+__device__ inline T load_ahead(bool live, const T *p, int64_t ahead, T otherwise)
+{
+    return load_if<kAhead>(live, (const T *)((const char *)p + ahead), otherwise);
+}
+
+/* The entries of the events that a group of kLanes lanes takes at once. */
+template <int kLanes> struct Batch {
+    static constexpr int kEvents = min(kEventsAtOnce, kLanes);
+    static_assert(kWindows == 2, "what load() loads");
+    int column[kEvents][kWindows]; /* -1: none */
+    float x[kEvents][kWindows];
+    bool longer = false; /* there are more of one of the warp's */
+
+    /* Those of `events` of segments[0], segments[step] .. */
+    __device__ inline void load(const SegmentArgs &a, const Segment *segments, int events, int step, int lane)
+    {
+        const int at = lane % kLanes;
+        const int32_t *const idx = a.w.idx + at;
+        const float *const val = a.w.val + at;
+        const bool values = a.w.val != nullptr;
+        int longest = 0;
+#pragma unroll
+        for (int u = 0; u < kEvents; u++) {
+            if (u >= events) break;
+            const Segment s = segments[u * step];
+            const bool one = at < s.count, two = at + kLanes < s.count;
+            longest = max(longest, s.count);
+            column[u][0] = load_ahead<0>(one, idx, s.ahead, -1);
+            x[u][0] = load_ahead<0>(one && values, val, s.ahead, 1.0f);
+            column[u][1] = load_ahead<kLanes>(two, idx, s.ahead, -1);
+            x[u][1] = load_ahead<kLanes>(two && values, val, s.ahead, 1.0f);
+        }
+        longer = __any_sync(kFull, longest > kWindows * kLanes);
+    }
+};
+
+/* Writing sums --------------------------------------------------------------------------------------------
+ */
+
+/* Four columns of row i of out, from j on, from their sums. fours: stores_fours. */
+__device__ inline void store_columns(const GemmArgs &p, int i, int j, const float (&sum)[4], bool fours,
+                                     float alpha, float beta)
+{
+    float bias[4];
+    if (j >= p.n) return;
+    read_biases<4>(bias, p, j);
+    if (p.epilogue.any && p.epilogue.of_rows)
+        bias[0] = bias[1] = bias[2] = bias[3] = bias_at(p.epilogue, i, 0);
+    store_four<false>(p, i, j, sum, bias, fours, alpha, beta);
+}
+
+/* Launches ------------------------------------------------------------------------------------------------
+ */
+
+/* Blocks that run at once in clusters, where one finds room on a multiprocessor: 120 of 132. */
+inline int64_t clustered_blocks(const Device &device)
+{
+    return (int64_t)device.sms * 10 / 11;
+}
+
+/* Clusters of kMaxCluster of them. */
+inline int64_t clusters_at_once(const Device &device)
+{
+    return max<int64_t>(1, clustered_blocks(device) / kMaxCluster);
+}
+
+/* Columns of which each warp of a block has its own copy of the sums. */
+inline int64_t copied_columns(const Device &device)
+{
+    return (device.shared - (int64_t)kFinding) / (int64_t)(sizeof(float) * kMostWarps);
+}
+
+/* Words of a row of bits. */
+inline int bit_words(int64_t k)
+{
+    return (int)round_up(ceil_div(k, 32), kUnitWords);
+}
+
+/* bits[m][bit_words(k)] := where S[m, k] is not 0. */
+lac_status_t queue_event_bits(const lac_cuda_dense_t *s, int64_t m, int64_t k, uint32_t *bits,
+                              cudaStream_t stream);
+
+/* The product by terms added up as integers, wherever S's events are but for kDense. Sets what says how it is
+ * cut: a.ranges of so many columns are given. Needs clusters. */
+lac_status_t run_terms(SegmentArgs a, Source source, int64_t width, double entries, cudaStream_t stream);
+
+} // namespace lacuna
+#endif
