@@ -105,9 +105,10 @@ __global__ __launch_bounds__(kThreads) void loose_slice(const __grid_constant__ 
 
 /* grad[e] := sum of g[i, idx[e]] over the slices i of e's row, ascending.
  *
- * Mapping   a block to kThreads rows: it reads the list of rows through; a warp adds to the rows of its own,
- * a lane always to the same entries. Bytes     the list once for every kThreads rows; 12 per entry of a
- * slice. Order     ascending slices, in float. */
+ * Mapping   a block to kThreads rows: it reads the list of rows through; a warp adds to the rows of its
+ *           own, a lane always to the same entries.
+ * Bytes     the list once for every kThreads rows; 12 per entry of a slice.
+ * Order     ascending slices, in float. */
 __global__ __launch_bounds__(kThreads) void loose_grad(const __grid_constant__ SliceArgs p)
 {
     __shared__ int64_t row[kThreads];

@@ -82,11 +82,12 @@ __device__ inline void store_rows(const ShortArgs<T> &a, const T (&totals)[kWarp
 
 /* out := beta out + alpha S W, S[m, k] as CSR, W[k, n] with any strides, n <= kLanes * kVec.
  *
- * Mapping   kLanes lanes hold the columns of one nonzero, kVec each, and 32 / kLanes such groups walk the row
- *           together; kWarps / row_warps warps take equal shares of it.
+ * Mapping   kLanes lanes hold the columns of one nonzero, kVec each, and 32 / kLanes such groups walk the
+ *           row together; kWarps / row_warps warps take equal shares of it.
  * Layout    kWide: W by rows, its rows 16-byte aligned, n a multiple of kVec = 4.
- * Bytes     8 per nonzero, of doubles 12 (4 where all values are 1) once; W from cache, once per nonzero; out
- * once. Order     nonzeros of a lane ascending, in short runs that are added up, lanes by a butterfly, warps
+ * Bytes     8 per nonzero, of doubles 12 (4 where all values are 1) once; W from cache, once per nonzero;
+ *           out once.
+ * Order     nonzeros of a lane ascending, in short runs that are added up, lanes by a butterfly, warps
  *           ascending: no atomics.
  * Limit     meant to be DRAM for S while W fits the cache. */
 template <typename T, int kVec, int kLanes, bool kWide>

@@ -134,10 +134,11 @@ __device__ inline void add_events(const PairArgs &a, float *sums, float *totals,
 /* out := beta out + alpha S W, S[m, k] dense with zeros or CSR, W[k, n] as CSR.
  *
  * Mapping   grid (parts of k or of the row's events, rows of S, tiles of columns); the threads of a block
- * take the entries of one row of W side by side, and the events one after the other. Bytes     S once, 8 per
- * entry of an active row of W and event, out once; the partial sums of a divided row twice. Order     events
- * ascending, in runs that are added up, parts ascending: no atomics. Limit     latency: one barrier and one
- * trip to memory per event of a block. */
+ *           take the entries of one row of W side by side, and the events one after the other.
+ * Bytes     S once, 8 per entry of an active row of W and event, out once; the partial sums of a divided
+ *           row twice.
+ * Order     events ascending, in runs that are added up, parts ascending: no atomics.
+ * Limit     latency: one barrier and one trip to memory per event of a block. */
 template <typename T>
 __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ PairArgs a)
 {

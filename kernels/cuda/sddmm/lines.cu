@@ -123,15 +123,16 @@ __device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin
 
 /* values[e] := beta values[e] + alpha sum over l of A[i, l] B[l, j] for the entries e = (i, j) of each row i.
  *
- * Mapping   a warp to a segment of a row. The warps of all rows walk from left to right at the same time, so
- *           that a column of B, in the first-level cache, serves other rows on its way: 64 warps at 10 %
+ * Mapping   a warp to a segment of a row. The warps of all rows walk from left to right at the same time,
+ *           so that a column of B, in the first-level cache, serves other rows on its way: 64 warps at 10 %
  *           share it six times.
  * Layout    lines of A and B 16-byte aligned, k a multiple of 4.
  * Bytes     4 k per entry, of B, from cache; 8 per entry, of 32 at a time; A once a segment.
  * Order     lane by lane along k, lanes by a butterfly, pieces of k in groups: the same bits whatever the
- * cut. Limit     the way from L2, less what the first-level cache keeps: 4096^2, 1 %, k = 512, 343 MB of
- * columns in 39 us, 8.8 TB/s, of which 14 % are hits (H200, 2026-11-21). More loads in flight cost resident
- * warps, and with them the sharing. */
+ *           cut.
+ * Limit     the way from L2, less what the first-level cache keeps: 4096^2, 1 %, k = 512, 343 MB of columns
+ *           in 39 us, 8.8 TB/s, of which 14 % are hits (H200, 2026-11-21). More loads in flight cost
+ *           resident warps, and with them the sharing. */
 template <int kLanes, int kVec, int kUnroll, bool kOnce>
 __global__ __launch_bounds__(kThreads, kBlocks) void sddmm_rows(const __grid_constant__ SampledArgs s)
 {

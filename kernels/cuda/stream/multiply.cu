@@ -435,11 +435,12 @@ template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs
 
 /* sums := S W for each part of k,  S[m, k] split into bf16, any density, W[k, n]; or the output itself.
  *
- * Mapping   a block makes item after item; one thread of a warpgroup brings stages of 32 k of 128 columns for
- * each of the other two, and S's splits. These hold W's columns in registers, as the first operand, split on
- * the way: two products of 64 columns; S's rows are the second. Bytes     W once for every 64 rows of S; S's
- * splits once for each tile of columns, from cache. Order     steps ascending: 32 k in the tensor cores,
- * which cut off what they add, sums of these by f32 additions. */
+ * Mapping   a block makes item after item; one thread of a warpgroup brings stages of 32 k of 128 columns
+ *           for each of the other two, and S's splits. These hold W's columns in registers, as the first
+ *           operand, split on the way: two products of 64 columns; S's rows are the second.
+ * Bytes     W once for every 64 rows of S; S's splits once for each tile of columns, from cache.
+ * Order     steps ascending: 32 k in the tensor cores, which cut off what they add, sums of these by f32
+ *           additions. */
 template <typename C>
 __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_constant__ MultiplyArgs a)
 {

@@ -409,15 +409,18 @@ template <bool kBits> __device__ inline void consume(const JointArgs &g, const S
 /* c := beta c + alpha a b, of a and b as pack_groups left them.
  *
  * Mapping   a block per multiprocessor takes tile after tile of 128 x 128, or parts of their k. Four warps
- * fill stages with windows: as many spans of 32 k as fit, of each group of 32 rows or columns the lines that
- * are there, by bulk copies. Sixteen warps have a piece of 32 x 32 each: they find the k that both its groups
- * have from the bits, and gather their lines by ldmatrix, which takes any address. Bytes     192 for each k
- * of each group and tile, from cache; 205 KiB of shared memory, read 12 KiB for 32 k of a piece. Order     k
- * in ascending order, 16 of a piece's at a time in the tensor cores, fewer where two windows have less; the
- * sums of these by fp32 additions; parts in ascending order. Windows are cut by what the operands hold,
- * whichever block comes. Limit     the chain of a warp: with half of the blocks of both, tensor cores are
- * busy for 43 % of the clocks, issue slots half of them, shared memory 45 %, the second level of cache 31 %
- * (H200, 2026-11-23). */
+ *           fill stages with windows: as many spans of 32 k as fit, of each group of 32 rows or columns the
+ *           lines that are there, by bulk copies. Sixteen warps have a piece of 32 x 32 each: they find the
+ *           k that both its groups have from the bits, and gather their lines by ldmatrix, which takes any
+ *           address.
+ * Bytes     192 for each k of each group and tile, from cache; 205 KiB of shared memory, read 12 KiB for 32
+ *           k of a piece.
+ * Order     k in ascending order, 16 of a piece's at a time in the tensor cores, fewer where two windows
+ *           have less; the sums of these by fp32 additions; parts in ascending order. Windows are cut by
+ *           what the operands hold, whichever block comes.
+ * Limit     the chain of a warp: with half of the blocks of both, tensor cores are busy for 43 % of the
+ *           clocks, issue slots half of them, shared memory 45 %, the second level of cache 31 % (H200,
+ *           2026-11-23). */
 template <bool kBits>
 __global__ __launch_bounds__(kThreads, 1) void multiply_tiles_joint(const __grid_constant__ JointArgs g)
 {

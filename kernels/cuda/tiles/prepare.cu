@@ -295,8 +295,8 @@ __device__ inline int slot_of(int4 slots, int row_group)
 
 /* The splits of one step of a tile. Grid (steps, tiles).
  * Mapping   loads: lanes along the step's k, or along the rows where a lies by columns; stores: 16 bytes a
- * thread, which are eight k of a row. Bytes     the sectors of a that hold active k, 6 per float of a step
- * written, 2 per element of two bytes. */
+ *           thread, which are eight k of a row.
+ * Bytes     the sectors of a that hold active k, 6 per float of a step, 2 per element of two bytes. */
 template <typename E, bool kAlongRows>
 __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant__ PackArgs<E> g)
 {
