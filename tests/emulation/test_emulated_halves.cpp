@@ -402,6 +402,7 @@ void check_few_rows(unsigned first)
     } cases[] = {{1, 8, 3, 0.5, EMULATED_H200},
                  {1, 264, 777, 0.5, EMULATED_SMALL_HOPPER},
                  {1, 520, 4100, 0.2, EMULATED_SMALL_HOPPER},
+                 {1, 136, 20001, 0.1, EMULATED_SMALL_HOPPER},
                  {2, 520, 2100, 0.5, EMULATED_SMALL_HOPPER},
                  {2, 136, 1200, 0.5, EMULATED_H200},
                  {3, 264, 777, 0.9, EMULATED_H200},

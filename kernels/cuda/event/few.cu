@@ -6,17 +6,6 @@
 
 #include "common/async_copy.cuh"
 
-/* out := beta out + alpha S W,  S[m, k] dense with zeros, W[k, n], m a few rows.
- *
- * Mapping   grid (cluster * column tiles, groups of kRows rows); a block has a slice of k and a column tile
- * of a group's rows, and lists the k of its slice at which any of them has an event. Its warps take turns at
- * the list: equal shares, however the events lie. A lane has 16 bytes of a row of W. Layout    W, of type W,
- * by rows; n, ldw and W multiples of 16 bytes. S with any strides, fast for cs == 1. Bytes     S once per
- * column tile (from L2), a row of W once per group in which a row has its k, out once. Order     a warp sums
- * its events in list order, in runs that are added up; then the warps of a block by halves, then the blocks
- * of the cluster: no atomics. Limit     DRAM, and some 5 us of which nothing is read: the launch, S, the
- * first row of W, the sums. W cold, us: 1 x 5000 x 5000 at 50 % 11.0 (25 MB; cuBLAS 18.3), 1 x 4096 x
- * 16384 20.2 (67 MB; 33.1). More than some 5 MB of W in flight are slower again (H200, 2026-11-23). */
 namespace lacuna
 {
 namespace
@@ -30,21 +19,26 @@ constexpr double kSharedEvents = 0.25; /* of k, from which two rows share a list
 constexpr int64_t kMostK = 1 << 16;
 
 /* How a block is cut, and how much a lane has in flight. */
-template <int kRows_, int kWarps_, int kLoads_, int kBlocks_, typename W> struct Few {
+template <int kRows_, int kWarps_, int kLanes_, int kLoads_, int kQuads_, int kBlocks_, typename W>
+struct Few {
     static constexpr int kRows = kRows_, kWarps = kWarps_, kLoads = kLoads_;
-    static constexpr int kBlocks = kBlocks_; /* of a multiprocessor: limits registers */
+    static constexpr int kLanes = kLanes_;   /* of an adder: a warp's or half of them           */
+    static constexpr int kBlocks = kBlocks_; /* of a multiprocessor: limits registers           */
     static constexpr int kThreads = kWarps * kWarp;
-    static constexpr int kColumns = Sixteen<W>::kCount;      /* of a lane                          */
-    static constexpr int kTile = kWarp * kColumns;           /* of a block                         */
-    static constexpr int kCells = kRows * kTile;             /* sums of a warp                     */
-    static constexpr int kParts = max(1, kThreads / kCells); /* in which the warps' sums are added */
-    static constexpr int kPass = 4 * kThreads; /* elements of a row that a block lists at once */
-    static constexpr size_t kShared = sizeof(barrier_t) + sizeof(float) * (kParts + kWarps) * kCells +
+    static constexpr int kAdders = kThreads / kLanes;          /* of a block                      */
+    static constexpr int kColumns = Sixteen<W>::kCount;        /* of a lane                       */
+    static constexpr int kTile = kLanes * kColumns;            /* of a block                      */
+    static constexpr int kCells = kRows * kTile;               /* sums of an adder                */
+    static constexpr int kParts = max(1, kThreads / kCells);   /* in which adders' sums are added */
+    static constexpr int kQuads = kQuads_, kEach = 4 * kQuads; /* elements of a row, of a thread; */
+    static constexpr int kPass = kEach * kThreads;             /* of a block, that it lists at once */
+    static constexpr size_t kShared = sizeof(barrier_t) + sizeof(float) * (kParts + kAdders) * kCells +
                                       (sizeof(int) + sizeof(float) * kRows) * kPass;
 };
-template <typename W> using FewOne = Few<1, 16, 8, 2, W>;   /* a single row                 */
-template <typename W> using FewApart = Few<1, 8, 4, 4, W>;  /* of several rows, each        */
-template <typename W> using FewShared = Few<2, 8, 8, 3, W>; /* two rows that share a list   */
+/* A single row; several rows, each by itself; two rows that share a list. */
+template <typename W, int kLanes, int kQuads> using FewOne = Few<1, 16, kLanes, 8, kQuads, 2, W>;
+template <typename W> using FewApart = Few<1, 8, kWarp, 4, 1, 4, W>;
+template <typename W> using FewShared = Few<2, 8, kWarp, 8, 1, 3, W>;
 
 template <typename W> struct FewArgs {
     GemmArgsOf<W> p;
@@ -81,32 +75,38 @@ __device__ inline void list_events(EventList<Shape> &list, int *counts, const Fe
                                    int end)
 {
     constexpr int kRows = Shape::kRows;
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, k = from + 4 * (int)threadIdx.x;
-    S x[kRows][4];
+    constexpr int kQuads = Shape::kQuads, kEach = Shape::kEach;
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, k = from + kEach * (int)threadIdx.x;
+    S x[kRows][kQuads][4];
     unsigned mask = 0;
 #pragma unroll
     for (int r = 0; r < kRows; r++) /* a row past the last is the last once more, and never stored */
-        load_four(x[r], (const S *)a.s + min(i0 + r, a.p.m - 1) * a.rs, a.cs, a.quads, k, end);
+#pragma unroll
+        for (int q = 0; q < kQuads; q++)
+            load_four(x[r][q], (const S *)a.s + min(i0 + r, a.p.m - 1) * a.rs, a.cs, a.quads, k + 4 * q, end);
 #pragma unroll
     for (int r = 0; r < kRows; r++)
 #pragma unroll
-        for (int c = 0; c < 4; c++) mask |= (unsigned)(x[r][c] != S(0)) << c;
-    mask &= k < end ? (1u << min(end - k, 4)) - 1 : 0;
+        for (int c = 0; c < kEach; c++) mask |= (unsigned)(x[r][c / 4][c % 4] != S(0)) << c;
+    mask &= k < end ? (1u << min(end - k, kEach)) - 1 : 0;
     const unsigned below = lanes_below(lane), many = __popc(mask);
-    const unsigned b0 = __ballot_sync(kFull, many & 1), b1 = __ballot_sync(kFull, many & 2),
-                   b2 = __ballot_sync(kFull, many & 4);
-    if (lane == 0) counts[warp] = __popc(b0) + 2 * __popc(b1) + 4 * __popc(b2);
+    int before = 0, all = 0; /* of the warp */
+#pragma unroll
+    for (int b = 1; b <= kEach; b *= 2) {
+        const unsigned has = __ballot_sync(kFull, many & b);
+        before += b * __popc(has & below), all += b * __popc(has);
+    }
+    if (lane == 0) counts[warp] = all;
     __syncthreads();
     const int held = lane < Shape::kWarps ? counts[lane] : 0;
-    int at = __reduce_add_sync(kFull, lane < warp ? held : 0) + __popc(b0 & below) + 2 * __popc(b1 & below) +
-             4 * __popc(b2 & below);
+    int at = __reduce_add_sync(kFull, lane < warp ? held : 0) + before;
     list.count = __reduce_add_sync(kFull, held);
 #pragma unroll
-    for (int c = 0; c < 4; c++)
+    for (int c = 0; c < kEach; c++)
         if (mask >> c & 1) {
             list.k[at] = k + c;
 #pragma unroll
-            for (int r = 0; r < kRows; r++) list.value[at * kRows + r] = event_value(x[r][c]);
+            for (int r = 0; r < kRows; r++) list.value[at * kRows + r] = event_value(x[r][c / 4][c % 4]);
             at++;
         }
     __syncthreads();
@@ -115,7 +115,7 @@ __device__ inline void list_events(EventList<Shape> &list, int *counts, const Fe
 /* A lane's sums: a run of events in registers, and in shared memory the total of the runs before. */
 template <typename W, typename Shape> struct FewSums {
     float run[Shape::kRows][Shape::kColumns] = {};
-    float *total; /* this lane's first, of its warp's [kRows][kTile] */
+    float *total; /* this lane's first, of its adder's [kRows][kTile] */
     int events = 0;
     bool settled = false;
 
@@ -139,7 +139,7 @@ template <typename W, typename Shape> struct FewSums {
         events = 0;
     }
 
-    /* Adds the events e, e + kWarps, ... of a list, kLoads of them: kAll, or as far as there are events. A
+    /* Adds the events e, e + kAdders, ... of a list, kLoads of them: kAll, or as far as there are events. A
      * row without an event at such a k does not multiply. pitch: of W, in bytes. */
     template <int kLoads, bool kAll>
     __device__ void add(const EventList<Shape> &list, int e, const char *columns, int pitch)
@@ -148,13 +148,13 @@ template <typename W, typename Shape> struct FewSums {
         const int last = list.count - 1;
 #pragma unroll
         for (int u = 0; u < kLoads; u++) {
-            const int at = e + u * Shape::kWarps;
+            const int at = e + u * Shape::kAdders;
             const char *const row = columns + (int64_t)list.k[kAll ? at : min(at, last)] * pitch;
             w[u].load((const W *)row, kAll || at <= last);
         }
 #pragma unroll
         for (int u = 0; u < kLoads; u++) {
-            const int at = e + u * Shape::kWarps;
+            const int at = e + u * Shape::kAdders;
 #pragma unroll
             for (int r = 0; r < Shape::kRows; r++) {
                 float v = list.value[(kAll ? at : min(at, last)) * Shape::kRows + r];
@@ -167,11 +167,11 @@ template <typename W, typename Shape> struct FewSums {
         events += kLoads;
     }
 
-    /* Adds this warp's share of a list. */
-    __device__ void add_share(const EventList<Shape> &list, int warp, const char *columns, int pitch)
+    /* Adds an adder's share of a list. */
+    __device__ void add_share(const EventList<Shape> &list, int adder, const char *columns, int pitch)
     {
-        constexpr int kLoads = Shape::kLoads, kHalf = kLoads / 2, kStep = Shape::kWarps;
-        int e = warp;
+        constexpr int kLoads = Shape::kLoads, kHalf = kLoads / 2, kStep = Shape::kAdders;
+        int e = adder;
         for (; e + (kLoads - 1) * kStep < list.count; e += kLoads * kStep) {
             add<kLoads, true>(list, e, columns, pitch);
             if (events >= kRun) settle();
@@ -183,6 +183,20 @@ template <typename W, typename Shape> struct FewSums {
     }
 };
 
+/* out := beta out + alpha S W,  S[m, k] dense with zeros, W[k, n], m a few rows.
+ *
+ * Mapping   grid (cluster * column tiles, groups of kRows rows); a block has a slice of k and a column tile
+ *           of a group's rows, and lists the k of its slice at which any of them has an event. Its adders,
+ *           a warp or half of one, take turns at the list: equal shares, however the events lie. A lane has
+ *           16 bytes of a row of W.
+ * Layout    W, of type W, by rows; n, ldw and W multiples of 16 bytes. S with any strides, fast for cs ==
+ *           1.
+ * Bytes     S once per column tile (from L2), a row of W once per group in which a row has its k, out once.
+ * Order     an adder sums its events in list order, in runs that are added up; then the adders of a block
+ *           by halves, then the blocks of the cluster: no atomics.
+ * Limit     DRAM, and some 5 us of which nothing is read: the launch, S, the first row of W, the sums. W
+ *           cold, us: 1 x 5000 x 5000 at 50 % 11.0 (25 MB; cuBLAS 18.3), 1 x 4096 x 16384 20.2 (67 MB;
+ *           33.1). More than some 5 MB of W in flight are slower again (H200, 2026-11-23). */
 template <typename S, typename W, typename Shape>
 __global__ __launch_bounds__(Shape::kThreads,
                              Shape::kBlocks) void event_few(const __grid_constant__ FewArgs<W> a)
@@ -191,12 +205,12 @@ __global__ __launch_bounds__(Shape::kThreads,
     __shared__ int counts[Shape::kWarps];
     const GemmArgsOf<W> &p = a.p;
     const int cluster = a.cluster, rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    const int lane = threadIdx.x % Shape::kLanes, adder = threadIdx.x / Shape::kLanes;
     const int i0 = blockIdx.y * Shape::kRows, j0 = tile * Shape::kTile;
     float *const received = (float *)shared; /* [cluster * kParts][kRows][columns of this block] */
-    float *const totals = received + Shape::kParts * Shape::kCells; /* [kWarps][kRows][kTile]     */
+    float *const totals = received + Shape::kParts * Shape::kCells; /* [kAdders][kRows][kTile]    */
     EventList<Shape> list;
-    list.value = totals + Shape::kWarps * Shape::kCells;
+    list.value = totals + Shape::kAdders * Shape::kCells;
     list.k = (int *)(list.value + Shape::kRows * Shape::kPass);
     barrier_t *const all_here = (barrier_t *)(list.k + Shape::kPass);
     if (cluster > 1 && threadIdx.x == 0) {
@@ -213,11 +227,11 @@ __global__ __launch_bounds__(Shape::kThreads,
         Shape::kColumns * lane; /* columns past the last are the last once more, and not stored */
     const char *const columns = (const char *)(p.w + min(j0 + mine, p.n - Shape::kColumns));
     const int pitch = p.wks * (int)sizeof(W);
-    FewSums<W, Shape> sums(totals + warp * Shape::kCells + mine);
+    FewSums<W, Shape> sums(totals + adder * Shape::kCells + mine);
     for (int from = k0; from < k1; from += Shape::kPass) {
         if (from > k0) __syncthreads(); /* the list is read until here */
         list_events<S>(list, counts, a, i0, from, k1);
-        sums.add_share(list, warp, columns, pitch);
+        sums.add_share(list, adder, columns, pitch);
     }
     sums.settle();
     dependents_launch();
@@ -226,7 +240,7 @@ __global__ __launch_bounds__(Shape::kThreads,
 
     const int owned = Shape::kTile / cluster;
     for (int t = threadIdx.x; t < Shape::kParts * Shape::kCells; t += Shape::kThreads) {
-        constexpr int kShare = Shape::kWarps / Shape::kParts;
+        constexpr int kShare = Shape::kAdders / Shape::kParts;
         const int part = t / Shape::kCells, cell = t % Shape::kCells;
         const int row = cell / Shape::kTile, column = cell % Shape::kTile, owner = column / owned;
         const float sum =
@@ -245,6 +259,12 @@ __global__ __launch_bounds__(Shape::kThreads,
     store_sums(p, received, cluster * Shape::kParts, Shape::kRows, owned, i0, p.m, j0 + rank * owned);
 }
 
+/* How many k a block of a cluster has. */
+int slice_of(int64_t k, int cluster)
+{
+    return (int)max<int64_t>(4, round_up(ceil_div(k, cluster), 4));
+}
+
 /* The blocks of a cluster. Of a single row a block a multiprocessor at most, and fewer where they come in
  * fours or eights, which do not find room everywhere; else two or three small blocks. */
 template <typename Shape> int cluster_of(int64_t blocks, const Device &device)
@@ -259,32 +279,60 @@ template <typename Shape> int cluster_of(int64_t blocks, const Device &device)
 }
 
 template <typename S, typename W, typename Shape>
-lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
+lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int cluster,
                         cudaStream_t stream)
 {
-    const int64_t groups = ceil_div(p->m, Shape::kRows), tiles = ceil_div(p->n, Shape::kTile);
     FewArgs<W> a = {};
     a.p = make_gemm_args<W>(p);
     a.s = s->data, a.rs = s->rs, a.cs = s->cs;
-    a.cluster = cluster_of<Shape>(tiles * groups, device);
-    a.slice = (int)max<int64_t>(4, round_up(ceil_div(p->k, a.cluster), 4));
+    a.cluster = cluster;
+    a.slice = slice_of(p->k, cluster);
     a.quads = scans_quads(s, p->k);
-    const Launch l = {dim3(unsigned(a.cluster * tiles), unsigned(groups)),
-                      dim3(Shape::kThreads),
-                      Shape::kShared,
-                      a.cluster,
-                      true,
-                      stream};
+    const Launch l = {
+        dim3(unsigned(cluster * ceil_div(p->n, Shape::kTile)), unsigned(ceil_div(p->m, Shape::kRows))),
+        dim3(Shape::kThreads),
+        Shape::kShared,
+        cluster,
+        true,
+        stream};
     return launch(event_few<S, W, Shape>, l, a);
 }
 
+/* A single row. Where a block's k are more than it lists in one turn, by twice as many in each. */
+template <typename S, typename W, int kLanes>
+lac_status_t launch_one(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int cluster,
+                        cudaStream_t stream)
+{
+    return slice_of(p->k, cluster) > FewOne<W, kLanes, 1>::kPass
+               ? launch_few<S, W, FewOne<W, kLanes, 2>>(p, s, cluster, stream)
+               : launch_few<S, W, FewOne<W, kLanes, 1>>(p, s, cluster, stream);
+}
+
+template <typename Shape> int64_t tiles_of(const lac_cuda_product_t *p)
+{
+    return ceil_div(p->n, Shape::kTile) * ceil_div(p->m, Shape::kRows);
+}
+
+/* Of a single row, tiles of half as many columns where that makes more blocks (bf16, 50 %, W cold, H200:
+ * 1 x 8192 x 8192 25.6 us by 64 blocks of whole warps, 19.9 by 128 of halves; 1 x 3072 x 768 4.6 and 3.9). */
 template <typename S, typename W>
 lac_status_t choose_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
                         cudaStream_t stream)
 {
-    return p->m == 1                     ? launch_few<S, W, FewOne<W>>(p, s, device, stream)
-           : s->density >= kSharedEvents ? launch_few<S, W, FewShared<W>>(p, s, device, stream)
-                                         : launch_few<S, W, FewApart<W>>(p, s, device, stream);
+    using Wide = FewOne<W, kWarp, 1>;
+    using Narrow = FewOne<W, kWarp / 2, 1>;
+    if (p->m == 1) {
+        const int wide = cluster_of<Wide>(tiles_of<Wide>(p), device),
+                  narrow = cluster_of<Narrow>(tiles_of<Narrow>(p), device);
+        return narrow * tiles_of<Narrow>(p) > wide * tiles_of<Wide>(p)
+                   ? launch_one<S, W, kWarp / 2>(p, s, narrow, stream)
+                   : launch_one<S, W, kWarp>(p, s, wide, stream);
+    }
+    using Shared = FewShared<W>;
+    using Apart = FewApart<W>;
+    return s->density >= kSharedEvents
+               ? launch_few<S, W, Shared>(p, s, cluster_of<Shared>(tiles_of<Shared>(p), device), stream)
+               : launch_few<S, W, Apart>(p, s, cluster_of<Apart>(tiles_of<Apart>(p), device), stream);
 }
 
 template <typename W>
