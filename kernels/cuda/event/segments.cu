@@ -9,8 +9,9 @@ namespace lacuna
 namespace
 {
 
-constexpr int kWideCluster = 4; /* blocks that share events where ranges are widened for it, and   */
-constexpr int kEventsEach = 32; /* events of a copy then, at least                                 */
+constexpr int kWideCluster = 4; /* blocks that share events where ranges are widened for it        */
+constexpr int kEventsWide = 6;  /* of a copy then, at least,                                       */
+constexpr int kEventsLess = 32; /* and where fewer than four blocks share them                     */
 constexpr int kScanMax = 8192;  /* elements of a row of S that blocks scan themselves: two warps' trips */
 constexpr int kFewEvents = 64;  /* of such a row: half the warps have enough to do                 */
 static_assert(kGrain % (4 * kMaxCluster) == 0, "parts of a range are of 16 bytes");
@@ -316,15 +317,19 @@ Cut cut_of(Wanted w, const Device &device)
     /* Few with many events: longer segments of wider ranges, of which fewer bytes and lanes are lost, while
      * each copy of the sums still gets enough of them. */
     const bool chosen = w.cut.warps || w.cut.lanes || w.cut.span || w.cut.copies || w.cut.cluster;
-    while (!chosen && device.hopper && c.warps == kMostWarps && c.lanes < kWarp && c.cluster < kWideCluster) {
-        Cut wide = c;
-        wide.span *= 2, wide.cluster *= 2;
-        set_lanes(wide);
-        const bool enough = w.events >= (double)kEventsEach * (c.warps * kWarp / c.lanes) * c.cluster;
-        const bool at_once = w.m * ceil_div(w.ranges, wide.span) * wide.cluster <= clustered_blocks(device);
-        if (!enough || !at_once || !fit_copies(w, whole, wide) || wide.turns) break;
-        c = wide;
+    Cut wide = c;
+    while (!chosen && device.hopper && c.warps == kMostWarps && wide.lanes < kWarp &&
+           wide.cluster < kWideCluster) {
+        Cut wider = wide;
+        wider.span *= 2, wider.cluster *= 2;
+        set_lanes(wider);
+        const bool at_once = w.m * ceil_div(w.ranges, wider.span) * wider.cluster <= clustered_blocks(device);
+        if (!at_once || !fit_copies(w, whole, wider) || wider.turns) break;
+        wide = wider;
     }
+    const int copies = wide.warps * kWarp / wide.lanes,
+              each = wide.cluster == kWideCluster ? kEventsWide : kEventsLess;
+    if (w.events >= (double)each * copies * wide.cluster) c = wide;
     /* Few: blocks share the events, where there are enough for them to find something to do. */
     const int64_t grid = w.m * ceil_div(w.ranges, c.span);
     if (!w.cut.cluster && device.hopper && c.warps == kMostWarps)
