@@ -72,7 +72,7 @@ SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "m
             "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
             "operators": "host operators beside a copy of as many bytes", "plugin": "host time of a dense call through the drop-in library",
             "quarters": "tiles: lists for sets of row groups", "ranks": "two ranks that share one device: their bits", "regret": "random problems: the decision against the best route",
-            "roofline": "products from dense to sparse against the roof", "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page", "doubles": "products of doubles on a device", "types": "products of f16 and bf16",
+            "roofline": "products from dense to sparse against the roof", "segments": "events times sparse weights", "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page", "doubles": "products of doubles on a device", "types": "products of f16 and bf16",
             "stream": "dense products with a short side, cuBLAS, tiles beside them", "tiles": "products by tiles: time and accuracy", "torch": "PyTorch programs, plain and preloaded"}
 # The picture: one dot for each random problem.
 INK = with_spare_colours({"event": "#1f78b4", "csr": "#33a02c", "bitmask": "#984ea3", "tiles": "#ff7f00", "dense": "#b0b0b0"},
@@ -485,9 +485,12 @@ def simulator_section(reports):
     rows = [(problem, *(microseconds(min(known)) if (known := [ways[route] for route in routes if ways.get(route, 0) > 0]) else ""
                         for routes in columns.values()))
             for problem, ways in times.items()]
-    return (f"A row or several of events (share in percent) times W of so many neurons, each with so many connections, microseconds. cuSPARSE's and ours are replayed from "
-            f"a graph; brainevent {peers.get('brainevent', '')}'s and the last two columns{when} are what a product adds to one XLA program "
-            f"(`bench/gpu/segments_bench.cu`, `bench/brainevent_events.py`).\n\n{table(('', *columns), rows)}")
+    text = ("A row or several of events (share in percent) times W of so many neurons, each with so many connections, microseconds. cuSPARSE's and ours are replayed from "
+            "a graph (`bench/gpu/segments_bench.cu`)")
+    if peers:
+        text += (f"; brainevent {peers['brainevent']}'s and the last two columns{when} are what a product adds to one XLA program "
+                 "(`bench/brainevent_events.py`)")
+    return f"{text}.\n\n{without_empty(('', *columns), rows)}"
 
 
 def first_calls_section(report, before=()):
