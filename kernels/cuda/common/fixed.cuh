@@ -6,6 +6,8 @@
 
 #include "common/device.cuh"
 
+#include <math.h>
+
 namespace lacuna
 {
 
@@ -31,6 +33,19 @@ __device__ inline double power_of_two(int e)
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+
+/* What a sum has met of terms that are not finite, as bits, and what such a sum is. */
+enum { POSITIVE = 1, NEGATIVE = 2, NOT_A_NUMBER = 4 };
+
+template <typename T> __device__ inline unsigned not_finite(T term)
+{
+    return term != term ? NOT_A_NUMBER : term > 0 ? POSITIVE : NEGATIVE;
+}
+__device__ inline float sum_not_finite(unsigned met)
+{
+    const bool both = (met & (POSITIVE | NEGATIVE)) == (POSITIVE | NEGATIVE);
+    return both || met & NOT_A_NUMBER ? NAN : met & POSITIVE ? INFINITY : -INFINITY;
 }
 
 } // namespace lacuna

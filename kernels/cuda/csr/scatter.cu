@@ -18,8 +18,6 @@
 #include "common/fixed.cuh"
 #include "loose.cuh"
 
-#include <math.h>
-
 namespace lacuna
 {
 namespace
@@ -245,8 +243,7 @@ __global__ __launch_bounds__(kThreads) void count_end(const __grid_constant__ Sc
 /* Exponents -----------------------------------------------------------------------------------------------
  */
 
-constexpr unsigned kNotFinite = 0x7ff;                 /* of a double */
-enum { POSITIVE = 1, NEGATIVE = 2, NOT_A_NUMBER = 4 }; /* what the sum of an element has that is not finite */
+constexpr unsigned kNotFinite = 0x7ff; /* of a double */
 
 __device__ inline unsigned exponent_of(double x)
 {
@@ -374,10 +371,7 @@ __device__ inline void add_raised(const ScatterArgs &p, int64_t column, int j, f
     unsigned long long *sum = p.sums + column * p.columns + j;
     const unsigned top = *(unsigned *)(p.out + column * p.rs + j * p.cs);
     if (top == kNotFinite) {
-        if (exponent_of(term) == kNotFinite)
-            atomicOr(sum, (unsigned long long)(term != term ? NOT_A_NUMBER
-                                               : term > 0.0 ? POSITIVE
-                                                            : NEGATIVE));
+        if (exponent_of(term) == kNotFinite) atomicOr(sum, (unsigned long long)not_finite(term));
         return;
     }
     atomicAdd(sum, (unsigned long long)llrint(term * power_of_two(fineness(top, p.bits))));
@@ -443,10 +437,7 @@ __global__ __launch_bounds__(kThreads) void scatter_sums(const __grid_constant__
 
 __device__ inline float converted(const ScatterArgs &p, unsigned top, unsigned long long sum)
 {
-    if (top == kNotFinite) {
-        const bool both = (sum & (POSITIVE | NEGATIVE)) == (POSITIVE | NEGATIVE);
-        return both || sum & NOT_A_NUMBER ? NAN : sum & POSITIVE ? INFINITY : -INFINITY;
-    }
+    if (top == kNotFinite) return sum_not_finite((unsigned)sum);
     return top ? (float)((double)(long long)sum * power_of_two(-fineness(top, p.bits))) : 0.0f;
 }
 

@@ -53,9 +53,6 @@ struct TermRange {
     }
 };
 
-/* What an element has met of terms that are not finite. */
-constexpr uint32_t kInf = 1, kMinusInf = 2, kNan = 4;
-
 /* Terms of exponents above `floor`, up to `top`; or those that are not finite. */
 struct Band {
     int floor, top;
@@ -67,15 +64,11 @@ struct Band {
         const long long x = float_mantissa(term) << (float_exponent(term) - floor - 1);
         return term < 0.0f ? -x : x;
     }
-    __device__ static inline uint32_t oddity(float term)
-    {
-        return term != term ? kNan : term > 0.0f ? kInf : kMinusInf;
-    }
     /* What was added up: so many units, or what was met. */
     __device__ inline double sum(unsigned long long x) const
     {
         if (!odd()) return (double)(long long)x * power_of_two(floor + 1 - 150);
-        return x == 0 ? 0.0 : x == kInf ? (double)INFINITY : x == kMinusInf ? -(double)INFINITY : (double)NAN;
+        return x ? (double)sum_not_finite((unsigned)x) : 0.0;
     }
 };
 
@@ -215,7 +208,7 @@ __global__ __launch_bounds__(kMostThreads, 1) void event_terms(const __grid_cons
             const Owner o = owner_of(column - j0, shift);
             const unsigned at = cluster_address(sums + o.at, o.rank, a.cluster);
             if (band.odd())
-                cluster_or(at, Band::oddity(term));
+                cluster_or(at, not_finite(term));
             else
                 cluster_add(at, (unsigned long long)band.units(term));
         };
