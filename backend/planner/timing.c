@@ -68,9 +68,11 @@ const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
 #define DENSE_DOUBT_CLASS  1.3
 #define DENSEST            0.5 /* an operand with more nonzeros than zeros takes no sparse route on the host ... */
 #define DENSEST_DEVICE                                                                                       \
-    0.7               /* ... nor a fuller one on a device, where gathers of all slices take 5 to 8 times     \
-                         what is predicted of them (1x4718x623, 2x8153x3042; H200, 2026-11-23) */
-#define CLASS_KNOWN 3 /* runs */
+    0.7                   /* ... nor a fuller one on a device, where gathers of all slices take 5 to 8 times \
+                             what is predicted of them (1x4718x623, 2x8153x3042; H200, 2026-11-23) ...       \
+                           */
+#define DENSEST_ANY_K 512 /* ... unless there are so few slices: what they take is predicted well        */
+#define CLASS_KNOWN   3   /* runs */
 
 /* Vectors, short products and large ones, each of three ranges of time. */
 static int class_of(const lac_problem_t *p, double predicted_us)
@@ -108,16 +110,18 @@ bool lac_timing_dense(const lac_ctx_t *ctx, const lac_problem_t *p, int *row, do
     return true;
 }
 
-static double densest(const lac_ctx_t *ctx)
+/* 0: no operand is too dense. */
+static double densest(const lac_ctx_t *ctx, const lac_problem_t *p)
 {
-    return is_asynchronous(ctx) ? DENSEST_DEVICE : DENSEST;
+    if (!is_asynchronous(ctx)) return DENSEST;
+    return p->k <= DENSEST_ANY_K ? 0.0 : DENSEST_DEVICE;
 }
 
 void lac_timing_prefer(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
                        lac_preference_t *preference)
 {
     preference->factor = lac_timing_factors(ctx, site);
-    preference->densest = densest(ctx);
+    preference->densest = densest(ctx, p);
     if (is_asynchronous(ctx)) return; /* there the device's own measurements decide, after one trial */
     int row;
     preference->dense_factor = class_factor(ctx, p, dense_predicted_us(ctx, p, &row));
@@ -315,7 +319,8 @@ static trial_t find_trial(const lac_ctx_t *ctx, const lac_site_t *site, const la
     for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++) {
         const lac_route_t *route = ctx->routes[i];
         if (i == choice->row || lac_timing_is_known(site, i) || !can_be_tried(route, may_decline)) continue;
-        if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest(ctx))) continue;
+        if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest(ctx, p)))
+            continue;
         double cost = route->cost_us(route, p, &ctx->machine);
         if (site->factor[i] > 0.0f) cost *= (double)site->factor[i];
         double risk = risk_us(ctx, route, cost, choice->cost_us);

@@ -18,7 +18,8 @@ static double truth_us[ROUTES];          /* what a run takes                    
 static int bad_runs;                     /* so many first ones of a sparse route take longer */
 static int ran[ROUTES], clocked, probes; /* runs in all, and those between two events */
 static bool capturing, open_span;
-static bool no_memory; /* for routes of our own */
+static bool no_memory;   /* for routes of our own */
+static lac_dim_t slices; /* k */
 static struct {
     lac_timing_tag_t mark;
     double us;
@@ -144,7 +145,7 @@ static lac_ctx_t context(double sparse_us, double contender_us, double dense_us)
     memset(ran, 0, sizeof ran);
     clocked = owed_count = probes = bad_runs = 0;
     capturing = open_span = no_memory = false;
-    sampled = 100;
+    sampled = 100, slices = 4;
     return ctx;
 }
 
@@ -153,7 +154,7 @@ static void call_by(lac_ctx_t *ctx, lac_dim_t m, int times, bool drop_in)
     static float c[64];
     for (int i = 0; i < times; i++) {
         lac_request_t request = {.symbol = "test", .may_decline = drop_in, .followed = drop_in};
-        lac_problem_t p = {.m = m, .n = 4, .k = 4, .alpha = 1.0f, .c = c, .crs = 4, .ccs = 1};
+        lac_problem_t p = {.m = m, .n = 4, .k = slices, .alpha = 1.0f, .c = c, .crs = 4, .ccs = 1};
         bool reported = ctx->policy.detect == LAC_DETECT_OFF;
         p.a.density = reported ? 0.1 : -1.0;
         p.a.known = reported ? LAC_KNOWN_ATTACHED : LAC_KNOWN_NOT;
@@ -257,19 +258,21 @@ static void test_no_route_is_given_up_for_a_prediction(void **state)
 }
 
 /* An operand that a sample finds nearly full takes no route that pays by zeros alone, whatever is predicted
- * of it. */
+ * of it: but for products of few slices. */
 static void test_nearly_full_is_not_tried(void **state)
 {
     (void)state;
-    for (int count = 600; count <= 800; count += 200) {
-        lac_ctx_t ctx = context(2.0, 3.0, 4.0);
-        ctx.policy.detect = LAC_DETECT_PROBE;
-        sampled = count;
-        call_at(&ctx, 4, 1000);
-        assert_true(probes > 0);
-        assert_int_equal(ran[SPARSE] + ran[CONTENDER] > 0, count < 700);
-        lac_sites_free(&ctx.sites);
-    }
+    static const lac_dim_t depths[] = {512, 513, 5000};
+    for (int count = 600; count <= 1000; count += 200)
+        for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+            lac_ctx_t ctx = context(2.0, 3.0, 4.0);
+            ctx.policy.detect = LAC_DETECT_PROBE;
+            sampled = count, slices = depths[i];
+            call_at(&ctx, 4, 1000);
+            assert_true(probes > 0);
+            assert_int_equal(ran[SPARSE] + ran[CONTENDER] > 0, count < 700 || slices <= 512);
+            lac_sites_free(&ctx.sites);
+        }
 }
 
 /* A dense kernel of our own serves a drop-in call, too; where it lacks memory, the vendor's product serves.
@@ -454,7 +457,7 @@ static void test_granted_calls_count_when_made(void **state)
     enum { GRANTED = 64 };
     lac_ctx_t ctx = context(200.0, 90.0, 4.0);
     ctx.policy.detect = LAC_DETECT_PROBE;
-    sampled = 1000;
+    sampled = 1000, slices = 1000;
     call_by(&ctx, 4, 2, true);
     lac_site_t *site = lac_site_at(&ctx.sites, 0);
     uint64_t before = site->calls, declined = site->declined_calls;
