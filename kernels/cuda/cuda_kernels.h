@@ -224,7 +224,7 @@ typedef struct lac_cuda_segments_cut {
                     many as there is room for with any width                                              */
     int cluster; /* blocks that share the events of a range: 1, 2, 4 or 8; more than 1 needs compute 9.0  */
     int bits;    /* S is made into bits by a launch of its own: 1; not: -1                                */
-    int terms;   /* they are added up as integers, by clusters of eight: 1, or not: -1                    */
+    int terms;   /* added up as integers, by clusters of eight: 1; as floats: -1                          */
     bool late;   /* may begin before the launch before it has ended, on which it does not depend          */
 } lac_cuda_segments_cut_t;
 

@@ -36,9 +36,9 @@ struct alignas(16) Segment {
 };
 
 struct SegmentArgs {
-    GemmArgs p; /* but for W */
-    int columns, ranges,
-        span; /* of a block, or a cluster that shares them; of the pointers; how many of these */
+    GemmArgs p;       /* but for W */
+    int columns;      /* of a block, or of a cluster that shares them  */
+    int ranges, span; /* of the pointers; how many of them that is     */
     int warps, cluster;
     int copies, turns;   /* of the sums; warps that share one, or 0: each group of lanes has its own */
     bool late;           /* lac_cuda_segments_cut_t.late */
