@@ -66,13 +66,14 @@ const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
 #define DENSE_DOUBT_HERE   2.0
 #define DENSE_DOUBT_TUNED  1.6
 #define DENSE_DOUBT_CLASS  1.3
-#define DENSEST            0.5 /* an operand with more nonzeros than zeros takes no sparse route on the host ... */
-#define DENSEST_DEVICE                                                                                       \
-    0.7                   /* ... nor a fuller one on a device, where gathers of all slices take 5 to 8 times \
-                             what is predicted of them (1x4718x623, 2x8153x3042; H200, 2026-11-23) ...       \
-                           */
-#define DENSEST_ANY_K 512 /* ... unless there are so few slices: what they take is predicted well        */
-#define CLASS_KNOWN   3   /* runs */
+#define CLASS_KNOWN        3 /* runs */
+
+/* An operand with more nonzeros than zeros takes no sparse route on the host; nor does a fuller one on a
+ * device, where gathers of all slices take 5 to 8 times what is predicted of them (1x4718x623, 2x8153x3042;
+ * H200, 2026-11-23), unless there are so few slices that this is predicted well. */
+#define DENSEST        0.5
+#define DENSEST_DEVICE 0.7
+#define DENSEST_ANY_K  512
 
 /* Vectors, short products and large ones, each of three ranges of time. */
 static int class_of(const lac_problem_t *p, double predicted_us)
