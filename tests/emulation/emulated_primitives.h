@@ -63,10 +63,6 @@ inline void cluster_add(unsigned address,
 {
     __atomic_fetch_add(at_address<unsigned long long>(address), x, __ATOMIC_RELAXED);
 }
-inline void cluster_or(unsigned address, uint32_t bits)
-{
-    __atomic_fetch_or(at_address<uint32_t>(address), bits, __ATOMIC_RELAXED);
-}
 
 inline float4 read_now(unsigned address)
 {
@@ -171,17 +167,22 @@ inline uint16_t nearest_f16(float x)
 inline void cluster_sync(int cluster)
 {
     if (cluster > 1)
-        emulated_sync_cluster();
+        emulated_arrive_cluster(), emulated_wait_cluster();
     else
         emulated_sync_block();
 }
 
-/* An arrival, and the wait that goes with it: met by the whole barrier. */
-inline void cluster_arrive_relaxed(int) {}
-inline void cluster_arrive(int) {}
+inline void cluster_arrive_relaxed(int cluster)
+{
+    if (cluster > 1) emulated_arrive_cluster();
+}
+inline void cluster_arrive(int cluster)
+{
+    cluster_arrive_relaxed(cluster);
+}
 inline void cluster_wait(int cluster)
 {
-    if (cluster > 1) emulated_sync_cluster();
+    if (cluster > 1) emulated_wait_cluster();
 }
 
 inline void dependents_launch() {}

@@ -38,6 +38,7 @@ struct Fiber {
     bool begun = false, done = true;
     std::unique_ptr<char[]> stack;
     unsigned thread;
+    unsigned meeting;                                /* of the cluster, that it has arrived at */
     bool (*ready)(const void *, unsigned) = nullptr; /* what it waits for */
     const void *object;
     unsigned value;
@@ -51,19 +52,24 @@ struct Meeting {
     std::atomic<int> come{0};
     std::atomic<unsigned> number{0};
 
-    void attend(int expected)
+    /* The number of the meeting that this thread has come to, for leave(). */
+    unsigned arrive(int expected)
     {
         const unsigned mine = number;
         if (++come == expected) {
             come = 0;
             number++;
-        } else {
-            const auto over = [](const void *object, unsigned value) {
-                return ((const Meeting *)object)->number != value;
-            };
-            emulated_wait(over, this, mine);
         }
+        return mine;
     }
+    void leave(unsigned mine) const
+    {
+        const auto over = [](const void *object, unsigned value) {
+            return ((const Meeting *)object)->number != value;
+        };
+        if (number == mine) emulated_wait(over, this, mine);
+    }
+    void attend(int expected) { leave(arrive(expected)); }
 };
 
 struct Warp {
@@ -278,9 +284,14 @@ void emulated_sync_block()
     block->meeting.attend(threads_of(*block->grid));
 }
 
-void emulated_sync_cluster()
+void emulated_arrive_cluster()
 {
-    block->cluster->meeting.attend(threads_of(*block->grid) * block->grid->cluster);
+    fiber->meeting = block->cluster->meeting.arrive(threads_of(*block->grid) * block->grid->cluster);
+}
+
+void emulated_wait_cluster()
+{
+    block->cluster->meeting.leave(fiber->meeting);
 }
 
 char *emulated_shared()

@@ -61,7 +61,8 @@ EmulatedIndex emulated_grid_dim();
 /* What each lane of the warp brings, once all have come. */
 void emulated_exchange(uint64_t mine, uint64_t (&all)[32]);
 void emulated_sync_block();
-void emulated_sync_cluster();
+void emulated_arrive_cluster();
+void emulated_wait_cluster();
 /* Lets others go on until ready(object, value). */
 void emulated_wait(bool (*ready)(const void *object, unsigned value), const void *object, unsigned value);
 
