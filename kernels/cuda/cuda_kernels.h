@@ -212,7 +212,8 @@ int64_t lac_cuda_event_pair_bytes(int64_t m, int64_t n, int64_t k);
  * within a row of W; values may be others in every call. */
 typedef struct lac_cuda_segments {
     int64_t k, width;      /* rows of W; columns of a range, a multiple of 32                             */
-    const uint16_t *first; /* [k][ceil(n / width) + 1]: entries of row k before column r * width, or 65535 */
+    const uint16_t *first; /* [k][ceil(n / width) + 1]: entries of row k before column r * width, or 65535;
+                              behind them a word that products write: what terms to expect               */
 } lac_cuda_segments_t;
 
 /* How such a launch is cut; 0 in any field means "choose". */

@@ -311,6 +311,10 @@ inline float atomicAdd(float *at, float x)
     *at += x;
     return was;
 }
+inline int atomicExch(int *at, int x)
+{
+    return __atomic_exchange_n(at, x, __ATOMIC_RELAXED);
+}
 inline float atomicExch(float *at, float x)
 {
     const float was = *at;

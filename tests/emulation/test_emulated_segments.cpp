@@ -484,6 +484,58 @@ void expect_terms(Case c, bool odd)
     }
 }
 
+/* The word behind the pointers, by which a product says what it has met. */
+int *word_of(Operands &o)
+{
+    return (int *)(o.first.data() + o.first.count) - 1;
+}
+
+/* Whatever is expected, and whether or not it comes true, sums are rounded once. */
+void check_expected()
+{
+    Case c = {};
+    c.m = 1, c.n = 64, c.k = 1200, c.width = 64, c.events = 0.05, c.filled = 0.05, c.seed = 160;
+    c.u8 = true, c.alpha = 1.0f, c.device = EMULATED_H200, c.cut.terms = 1;
+    emulated_device = c.device;
+    const std::unique_ptr<Operands> o = make(c);
+    if (lac_cuda_segment_pointers(c.k, c.n, c.width, &o->w, o->first.data(), nullptr) != LAC_OK)
+        fail(c, "expected", "pointers", 0);
+    unsigned schedule = 0;
+    const auto expect = [&](const char *what, int before, bool stays) {
+        *word_of(*o) = before;
+        if (run(c, *o, LISTS, schedule++) != LAC_OK) fail(c, "expected", what, 0);
+        expect_rounded_once(c, *o);
+        if ((*word_of(*o) == before) != stays) fail(c, "expected", what, (double)*word_of(*o));
+        checks++;
+        return *word_of(*o);
+    };
+    const auto scale = [&](int by) {
+        for (float &x : o->w_val) x = ldexpf(x, by);
+    };
+    if (*word_of(*o) != 0) fail(c, "expected", "to begin with", (double)*word_of(*o));
+    const int met = expect("nothing", 0, false);
+    expect("what is met", met, true);
+    const int top = met & 255, bits = met >> 8;
+    expect("all higher", bits << 8 | (top - 20), false);
+    expect("all lower", bits << 8 | 254, false);
+    expect("fewer events", 4 << 8 | top, false);
+    expect("the most events", 31 << 8 | top, false);
+    scale(40), expect("weights that grow", met, false);
+    scale(-80), expect("weights that shrink", met, false);
+    scale(40);
+    size_t event = 0;
+    const auto row = [&] { return o->w_ptr.begin() + o->s_idx[event]; };
+    while (row()[0] == row()[1]) event++;
+    float &entry = o->w_val[(size_t)*row()], x = entry;
+    entry = ldexpf(1.0f, -36), expect("one far below", met, true); /* too few for a change */
+    entry = ldexpf(1.0f, -70), expect("one farther below", met, false);
+    entry = NAN, expect("a NaN", met, false);
+    entry = x;
+    for (float &w : o->w_val) w = 0.0f;
+    expect("zeros", met, true);
+    expect("zeros, and nothing expected", 0, false);
+}
+
 void check_terms()
 {
     for (const int64_t m : {1, 3, 17})
@@ -672,7 +724,7 @@ int main(int argc, char **argv)
     if (!quick)
         check_long_sums(), check_long_segments(), check_far_segments(), check_long_rows(), check_long_lists(),
             check_widths();
-    check_shards(), check_other_threads(), check_terms();
+    check_shards(), check_other_threads(), check_terms(), check_expected();
     printf("test_emulated_segments: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;
 }

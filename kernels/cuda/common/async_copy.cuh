@@ -113,15 +113,6 @@ __device__ inline void cluster_push(unsigned address, float x, unsigned barrier)
 #endif
 }
 
-__device__ inline void cluster_push(unsigned address, unsigned long long x, unsigned barrier)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(address),
-                 "l"(x), "r"(barrier)
-                 : "memory");
-#endif
-}
-
 /* Waits for the end of the first phase, and for what was pushed in it. */
 __device__ inline void barrier_wait_pushed(barrier_t *b)
 {

@@ -48,5 +48,16 @@ __device__ inline float sum_not_finite(unsigned met)
     return both || met & NOT_A_NUMBER ? NAN : met & POSITIVE ? INFINITY : -INFINITY;
 }
 
+/* The same by addition, of fewer than 2^31 terms: how many are not negative, and how many not positive. */
+constexpr unsigned long long kOneNegative = 1ull << 31;
+__device__ inline unsigned long long count_not_finite(float term)
+{
+    return term != term ? kOneNegative + 1 : term > 0.0f ? 1 : kOneNegative;
+}
+__device__ inline float sum_not_finite(unsigned long long counts)
+{
+    return counts < kOneNegative ? INFINITY : counts % kOneNegative ? NAN : -INFINITY;
+}
+
 } // namespace lacuna
 #endif

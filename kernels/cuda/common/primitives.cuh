@@ -193,12 +193,30 @@ __device__ inline void cluster_store(unsigned address, float x)
 #endif
 }
 
+__device__ inline void cluster_store(unsigned address, int x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
+#else
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
+#endif
+}
+
 __device__ inline void cluster_store(unsigned address, double x)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(address), "d"(x) : "memory");
 #else
     asm volatile("st.shared.f64 [%0], %1;" ::"r"(address), "d"(x) : "memory");
+#endif
+}
+
+__device__ inline void cluster_store(unsigned address, unsigned long long x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
+#else
+    asm volatile("st.shared.u64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
 #endif
 }
 
@@ -229,22 +247,13 @@ __device__ inline float4 cluster_load4(unsigned address)
     return x;
 }
 
-/* Added to eight bytes of a block of the cluster, at an address of cluster_address, or set in four, by blocks
- * of the cluster at once. */
+/* Added to eight bytes of a block of the cluster, at an address of cluster_address, by its blocks at once. */
 __device__ inline void cluster_add(unsigned address, unsigned long long x)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("red.relaxed.cluster.shared::cluster.add.u64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
 #else
     asm volatile("red.shared.add.u64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
-#endif
-}
-__device__ inline void cluster_or(unsigned address, uint32_t bits)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("red.relaxed.cluster.shared::cluster.or.b32 [%0], %1;" ::"r"(address), "r"(bits) : "memory");
-#else
-    asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(address), "r"(bits) : "memory");
 #endif
 }
 

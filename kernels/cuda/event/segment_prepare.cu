@@ -53,6 +53,7 @@ struct PointerArgs {
     int ranges, width;
     lac_cuda_csr_t w;
     uint16_t *first;
+    int *expected; /* behind them */
 };
 
 /* first[k][r]: the entries of row k before column r * width, up to kFar. */
@@ -62,6 +63,7 @@ __global__ __launch_bounds__(kBitThreads) void segment_pointers(const __grid_con
     for (int64_t t = (int64_t)blockIdx.x * kBitThreads + threadIdx.x; t < all; t += step) {
         const int64_t before = entries_before(a.w, t / per_row, 0, t % per_row * a.width);
         a.first[t] = (uint16_t)min((int64_t)kFar, before);
+        if (t == 0) *a.expected = 0;
     }
 }
 
@@ -104,7 +106,8 @@ extern "C" int64_t lac_cuda_segments_width(int64_t k, int64_t n, int64_t nnz)
 extern "C" int64_t lac_cuda_segments_bytes(int64_t k, int64_t n, int64_t width)
 {
     using namespace lacuna;
-    return round_up((int64_t)sizeof(uint16_t) * k * (ceil_div(n, width) + 1), (int64_t)sizeof(uint32_t));
+    return round_up((int64_t)sizeof(uint16_t) * k * (ceil_div(n, width) + 1), (int64_t)sizeof(int)) +
+           (int64_t)sizeof(int);
 }
 
 extern "C" lac_status_t lac_cuda_segment_pointers(int64_t k, int64_t n, int64_t width,
@@ -115,7 +118,7 @@ extern "C" lac_status_t lac_cuda_segment_pointers(int64_t k, int64_t n, int64_t 
     if (!fits(k) || !fits(n)) return LAC_ERR_EXTENT;
     if (k == 0 || n == 0) return LAC_OK;
     const int ranges = (int)ceil_div(n, width);
-    const PointerArgs a = {k, ranges, (int)width, *w, first};
+    const PointerArgs a = {k, ranges, (int)width, *w, first, behind_pointers(first, k, n, width)};
     return launch(segment_pointers, grid_stride(ceil_div(k * (ranges + 1), kBitThreads), kBitThreads, stream),
                   a);
 }

@@ -51,15 +51,22 @@ struct SegmentArgs {
     lac_cuda_csr_t rows, w;
     lac_cuda_event_lists_t lists;
     const uint16_t *first; /* [k][ranges + 1], up to kFar */
+    int *expected;         /* behind them: a word of terms.cu */
 };
 
 /* What a thread knows of its place. */
 struct Place {
     int i, rank, range, warp, lane;
 };
+/* By which a.cluster, a power of two, multiplies: a division takes as long as a load. */
+__device__ inline int shift_of(const SegmentArgs &a)
+{
+    return __ffs(a.cluster) - 1;
+}
 __device__ inline Place place_of(const SegmentArgs &a)
 {
-    return {int(blockIdx.y), int(blockIdx.x) % a.cluster, int(blockIdx.x) / a.cluster,
+    const int shift = shift_of(a);
+    return {int(blockIdx.y), int(blockIdx.x) & (a.cluster - 1), int(blockIdx.x) >> shift,
             int(threadIdx.x) / kWarp, int(threadIdx.x) % kWarp};
 }
 
@@ -101,9 +108,8 @@ __device__ inline int word_of(const SegmentArgs &a, const Place &p, int t)
 /* How many of so many words are this block's, in whole units. */
 __device__ inline int words_here(const SegmentArgs &a, const Place &p, int words)
 {
-    const unsigned units = ((unsigned)words + kUnitWords - 1) / kUnitWords, rank = (unsigned)p.rank,
-                   cluster = (unsigned)a.cluster; /* a 64-bit division takes as long as a load */
-    return units > rank ? int((units - rank + cluster - 1) / cluster) * kUnitWords : 0;
+    const int units = (words + kUnitWords - 1) / kUnitWords - p.rank;
+    return units > 0 ? ((units + a.cluster - 1) >> shift_of(a)) * kUnitWords : 0;
 }
 
 /* words[t] := the bits of this block's words from `begin` on, of a dense S; 32 elements of each lane in
@@ -138,15 +144,11 @@ __device__ inline void scan_stretch(const SegmentArgs &a, const Place &p, uint32
     }
 }
 
-/* Entries t, t + threads, .. of this block's share of a list, as k of S; outside [0, k): there is none. */
-__device__ inline void load_listed(const SegmentArgs &a, const Place &p, int t, int (&k)[kWordsAtOnce])
+/* Entry t of this block's share of a list, as k of S; outside [0, k): there is none. */
+__device__ inline int load_listed(const SegmentArgs &a, const Place &p, int t)
 {
-    const int32_t *list = a.lists.idx + p.i * a.lists.ld;
-#pragma unroll
-    for (int u = 0; u < kWordsAtOnce; u++) {
-        const int e = word_of(a, p, t + u * a.warps * kWarp);
-        k[u] = load_if(e < a.lists.ld, list + e, -1);
-    }
+    const int e = word_of(a, p, t);
+    return load_if(e < a.lists.ld, a.lists.idx + p.i * a.lists.ld + e, -1);
 }
 
 /* How many of the block's x come before this thread's, and all of them. totals: one for each warp. */
@@ -174,7 +176,7 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
     if (kSource == kRows) {
         const int64_t begin = a.rows.ptr[p.i], all = a.rows.ptr[p.i + 1] - begin;
         meanwhile();
-        const int shift = __ffs(a.cluster) - 1;
+        const int shift = shift_of(a);
         const int64_t end = begin + (all * (p.rank + 1) >> shift);
         int64_t next = begin + (all * p.rank >> shift);
         while (next < end) {
@@ -185,13 +187,20 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
             use(count, next);
             next += count;
         }
-    } else {
-        int listed[kWordsAtOnce] = {};
-        int given = (int)ceil_div(a.p.k, 32);
-        if (kSource == kLists) { /* the list itself is on its way with its length */
-            load_listed(a, p, threadIdx.x, listed);
-            given = (int)min<int64_t>(load_if(true, a.lists.count + p.i, 0), a.lists.ld);
+    } else if (kSource == kLists) { /* the list itself is on its way with its length */
+        int k = load_listed(a, p, threadIdx.x);
+        const int given = (int)min<int64_t>(load_if(true, a.lists.count + p.i, 0), a.lists.ld);
+        const int all = words_here(a, p, given);
+        meanwhile();
+        for (int t0 = 0; t0 < all; t0 += threads) {
+            const int t = t0 + (int)threadIdx.x;
+            f.queue[threadIdx.x] = word_of(a, p, t) < given ? k - (int)a.lists.first : -1;
+            __syncthreads();
+            if (t0 + threads < all) k = load_listed(a, p, t + threads);
+            use(min(all - t0, threads), 0);
         }
+    } else {
+        const int given = (int)ceil_div(a.p.k, 32);
         const int all = words_here(a, p, given), stretch = kSource == kDense ? kStretch : all;
         int held = 0, buffer = 0;
         for (int begin = 0; begin < all; begin += stretch) {
@@ -207,14 +216,9 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
 #pragma unroll
                 for (int u = 0; u < kWordsAtOnce; u++) {
                     const int t = t0 + u * threads + (int)threadIdx.x;
-                    if (kSource == kLists) {
-                        listed[u] = (int)((unsigned)listed[u] - (unsigned)a.lists.first);
-                        word[u] = word_of(a, p, t) < given && (unsigned)listed[u] < (unsigned)a.p.k;
-                    } else {
-                        word[u] = t >= count          ? 0
-                                  : kSource == kDense ? f.words[t]
-                                                      : event_word(a.bits, p.i, word_of(a, p, t), a.p.k);
-                    }
+                    word[u] = t >= count          ? 0
+                              : kSource == kDense ? f.words[t]
+                                                  : event_word(a.bits, p.i, word_of(a, p, t), a.p.k);
                     mine += __popc(word[u]);
                 }
                 const Rank rank = rank_in_block(p, f.totals + kMostWarps * buffer, a.warps, mine);
@@ -225,10 +229,7 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
                     if (at < room && at + mine > 0)
 #pragma unroll
                         for (int u = 0; u < kWordsAtOnce; u++) {
-                            const int k =
-                                kSource == kLists
-                                    ? listed[u]
-                                    : word_of(a, p, begin + t0 + u * threads + (int)threadIdx.x) * 32;
+                            const int k = word_of(a, p, begin + t0 + u * threads + (int)threadIdx.x) * 32;
                             for (uint32_t left = word[u]; left; left &= left - 1, at++)
                                 if ((unsigned)at < (unsigned)room)
                                     f.queue[held + at] = k + __ffs((int)left) - 1;
@@ -239,8 +240,6 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
                     use(held, 0);
                     held = 0;
                 }
-                if (kSource == kLists && t0 + kWordsAtOnce * threads < count)
-                    load_listed(a, p, t0 + kWordsAtOnce * threads + threadIdx.x, listed);
             }
             if (kSource == kDense && begin + stretch < all)
                 __syncthreads(); /* before words are written again */
@@ -293,8 +292,9 @@ template <Source kSource>
 __device__ inline Opening open_segment(const SegmentArgs &a, const Place &p, const int *queue, int e,
                                        int count, int64_t from)
 {
-    const bool live = e < count;
+    bool live = e < count;
     int k = live ? queue[e] : 0;
+    if (kSource == kLists) live = live && (unsigned)k < (unsigned)a.p.k;
     Opening o;
     if (kSource == kRows)
         o.v = load_if(live && a.rows.val, a.rows.val + from + e, 1.0f);
@@ -320,8 +320,8 @@ __device__ inline T load_ahead(bool live, const T *p, int64_t ahead, T otherwise
 }
 
 /* The entries of the events that a group of kLanes lanes takes at once. */
-template <int kLanes> struct Batch {
-    static constexpr int kEvents = min(kEventsAtOnce, kLanes);
+template <int kLanes, int kMost = kEventsAtOnce> struct Batch {
+    static constexpr int kEvents = min(kMost, kLanes);
     static_assert(kWindows == 2, "what load() loads");
     int column[kEvents][kWindows]; /* -1: none */
     float x[kEvents][kWindows];
@@ -357,8 +357,13 @@ template <int kLanes> struct Batch {
 __device__ inline void store_columns(const GemmArgs &p, int i, int j, const float (&sum)[4], bool fours,
                                      float alpha, float beta)
 {
-    float bias[4];
     if (j >= p.n) return;
+    if (fours && !p.epilogue.any) { /* what most are: a fifth of the instructions */
+        *(float4 *)(p.out + i * p.rs + j) =
+            make_float4(alpha * sum[0], alpha * sum[1], alpha * sum[2], alpha * sum[3]);
+        return;
+    }
+    float bias[4];
     read_biases<4>(bias, p, j);
     if (p.epilogue.any && p.epilogue.of_rows)
         bias[0] = bias[1] = bias[2] = bias[3] = bias_at(p.epilogue, i, 0);
@@ -390,6 +395,12 @@ inline int64_t copied_columns(const Device &device)
 inline int bit_words(int64_t k)
 {
     return (int)round_up(ceil_div(k, 32), kUnitWords);
+}
+
+/* Behind the pointers of W's rows. */
+inline int *behind_pointers(const uint16_t *first, int64_t k, int64_t n, int64_t width)
+{
+    return (int *)((char *)first + lac_cuda_segments_bytes(k, n, width)) - 1;
 }
 
 /* bits[m][bit_words(k)] := where S[m, k] is not 0. */

@@ -4,7 +4,6 @@
  * sums do not fit in a block, the blocks of a cluster share them out, and each adds its terms wherever their
  * sums lie. So that the sum does not depend on which comes first, a term is a whole number of one unit; where
  * the exponents of a row's terms lie too far apart for one, they are added a band of exponents at a time. */
-#include "common/async_copy.cuh"
 #include "common/fixed.cuh"
 #include "segments.cuh"
 
@@ -13,9 +12,12 @@ namespace lacuna
 namespace
 {
 
-constexpr int kMostOwned = 10240;  /* sums of a block                                          */
+constexpr int kMostOwned = 10240;  /* sums of a block                                              */
+constexpr int kTermEvents = 3;     /* of an adder, in flight                                       */
 constexpr double kFewEntries = 12; /* of a mean segment, up to which eight lanes take them, not 32 */
 constexpr int kRanges = kMostWarps * kMaxCluster;
+constexpr int kLeastBits = 8; /* of the number of events that are expected                         */
+constexpr int kTail = 8;      /* binades below a band whose few terms do not change what is expected */
 
 /* What was met of one row of S: the exponents of terms, as floats hold them, and how many events. */
 struct TermRange {
@@ -57,51 +59,94 @@ struct TermRange {
 struct Band {
     int floor, top;
 
-    __device__ inline bool has(int exponent) const { return exponent > floor && exponent <= top; }
-    __device__ inline bool odd() const { return top == kFloatNotFinite; }
-    __device__ inline long long units(float term) const
+    /* Up to `top`, as wide as sums of 2^bits terms stay below 2^63. */
+    __device__ static inline Band below(int top, int bits)
     {
-        const long long x = float_mantissa(term) << (float_exponent(term) - floor - 1);
-        return term < 0.0f ? -x : x;
+        return {top - (63 - (kMantissa - 1) - bits), top};
     }
+    __device__ inline bool has(int exponent) const
+    {
+        return (unsigned)(exponent - floor - 1) < (unsigned)(top - floor);
+    }
+    __device__ inline bool odd() const { return top == kFloatNotFinite; }
+    /* What is added for a term: units, or of one that is not finite what is counted. */
+    __device__ inline unsigned long long units(float term) const
+    {
+        if (odd()) return count_not_finite(term);
+        const long long x = float_mantissa(term) << (float_exponent(term) - floor - 1);
+        return (unsigned long long)(term < 0.0f ? -x : x);
+    }
+    __device__ inline double unit() const { return power_of_two(floor + 1 - 150); }
     /* What was added up: so many units, or what was met. */
     __device__ inline double sum(unsigned long long x) const
     {
-        if (!odd()) return (double)(long long)x * power_of_two(floor + 1 - 150);
-        return x ? (double)sum_not_finite((unsigned)x) : 0.0;
+        if (!odd()) return (double)(long long)x * unit();
+        return x ? (double)sum_not_finite(x) : 0.0;
     }
 };
+
+/* 2^bits is no less than this. */
+__device__ inline int bits_of(unsigned events)
+{
+    return kWarp - __clz((int)events);
+}
+
+/* What is expected of the terms of a product, after what one before it has met. In memory it is one word
+ * beside W's segment pointers, which any product may write at any time: it decides how a sum is found, not
+ * what it is. */
+struct Expected {
+    int top;  /* no exponent passes it; 0: nothing is expected           */
+    int bits; /* a row has up to 2^bits events, dealt out about evenly   */
+
+    __device__ inline unsigned events_of_block() const { return (1u << bits) / kMaxCluster; }
+    __device__ inline int packed() const { return bits << 8 | top; }
+    __device__ static inline Expected unpacked(int x) { return {x & 255, x >> 8}; }
+    __device__ static inline Expected after(const TermRange &met)
+    {
+        const int bits = bits_of(met.events + met.events / 2);
+        const Expected next = {met.highest + 1, min(max(bits, kLeastBits), 31)};
+        const bool fits = !met.odd && next.top < kFloatNotFinite &&
+                          met.lowest > Band::below(next.top, next.bits).floor - kTail;
+        return fits ? next : Expected{0, 0};
+    }
+};
+
+/* How a cluster goes about its sums: as is expected; where that was not right, it measures all terms, and
+ * adds them a band after the other. */
+enum Stage { EXPECTED, MEASURED, BANDED };
 
 /* Where columns of a cluster have their sums: stretches of kWarp in turn. */
 struct Owner {
     int rank, at;
 };
-__device__ inline Owner owner_of(int column, int shift)
+__device__ inline Owner owner_of(int column)
 {
-    const int stretch = column / kWarp;
-    return {stretch & ((1 << shift) - 1), (stretch >> shift) * kWarp + column % kWarp};
+    const unsigned at = (unsigned)column, stretch = at / kWarp;
+    return {int(stretch % kMaxCluster), int(stretch / kMaxCluster * kWarp + at % kWarp)};
 }
-__device__ inline int column_of(const Place &p, int at, int shift)
+__device__ inline int column_of(const Place &p, int at)
 {
-    return ((at / kWarp << shift) + p.rank) * kWarp + at % kWarp;
+    return (at / kWarp * kMaxCluster + p.rank) * kWarp + at % kWarp;
 }
 __host__ __device__ inline int owned_sums(const SegmentArgs &a)
 {
-    return (a.columns / kWarp + a.cluster - 1) / a.cluster * kWarp;
+    return (a.columns / kWarp + kMaxCluster - 1) / kMaxCluster * kWarp;
 }
 
-/* Calls use(column, term) for each entry of `count` segments. b: the first windows of the last batch of them,
- * loaded now unless they are there. */
-template <int kLanes, typename Use>
+/* Calls use(column, term) for each entry of `count` segments; meanwhile(): while the first are on their way.
+ */
+template <int kLanes, typename Meanwhile, typename Use>
 __device__ inline void each_term(const SegmentArgs &a, const Place &p, const Segment *segments, int count,
-                                 Batch<kLanes> &b, bool loaded, Use use)
+                                 Meanwhile meanwhile, Use use)
 {
-    constexpr int kAdders = kWarp / kLanes, kEvents = Batch<kLanes>::kEvents;
-    const int step = a.warps * kAdders;
+    constexpr int kAdders = kWarp / kLanes, kEvents = Batch<kLanes, kTermEvents>::kEvents;
+    constexpr int step = kMostWarps * kAdders;
     for (int first = p.warp * kAdders; first < count; first += kEvents * step) {
         const int events = min(kEvents, (count - first + step - 1) / step);
         const Segment *const mine = segments + first + p.lane / kLanes;
-        if (!loaded) b.load(a, mine, events, step, p.lane);
+        Batch<kLanes, kTermEvents> b;
+        b.load(a, mine, events, step, p.lane);
+        meanwhile();
 #pragma unroll
         for (int u = 0; u < kEvents; u++) {
             if (u >= events) break;
@@ -120,11 +165,6 @@ __device__ inline void each_term(const SegmentArgs &a, const Place &p, const Seg
         }
     }
 }
-/* Of so many segments there is one batch: it stays loaded. */
-template <int kLanes> __device__ inline bool one_batch(const SegmentArgs &a, int count)
-{
-    return count <= a.warps * (kWarp / kLanes) * Batch<kLanes>::kEvents;
-}
 
 /* Opens all events of this block, as many at a time as it has threads: use(count) of segments. */
 template <Source kSource, typename Use>
@@ -133,12 +173,13 @@ __device__ inline void each_fill(const SegmentArgs &a, const Place &p, const Fin
     each_queue<float, kSource>(
         a, p, f, [] {},
         [&](int count, int64_t from) {
-            const int threads = a.warps * kWarp;
+            constexpr int threads = kMostThreads;
             Opening next = open_segment<kSource>(a, p, f.queue, threadIdx.x, count, from);
             for (int c = 0; c < count; c += threads) {
                 f.segments[threadIdx.x] = settle(a, p, next);
                 __syncthreads();
-                next = open_segment<kSource>(a, p, f.queue, c + threads + threadIdx.x, count, from);
+                if (c + threads < count)
+                    next = open_segment<kSource>(a, p, f.queue, c + threads + threadIdx.x, count, from);
                 use(min(threads, count - c));
                 __syncthreads();
             }
@@ -154,98 +195,114 @@ __device__ inline void each_fill(const SegmentArgs &a, const Place &p, const Fin
  * Bytes     per event 16 for each range and 8 for each entry, S or its bits once for each range; out once.
  * Order     none is needed: sums of integers, rounded once; where there are several bands of exponents, their
  *           sums are added in double, the largest first.
- * Limit     latency: a launch, the trips S, pointers and entries, two barriers of the cluster, and additions
- *           in other blocks' memory, of which a multiprocessor makes about one in three clocks. */
+ * Limit     latency: a launch, the trips S, pointers and entries, a barrier of the cluster, and additions in
+ *           other blocks' memory, of which a multiprocessor makes about one in three clocks. Two blocks find
+ *           room on one; behind the launch that makes bits they would crowd where it has left some free. */
 template <Source kSource, int kLanes>
-__global__ __launch_bounds__(kMostThreads, 1) void event_terms(const __grid_constant__ SegmentArgs a)
+__global__ __launch_bounds__(kMostThreads,
+                             kSource == kBits ? 1 : 2) void event_terms(const __grid_constant__ SegmentArgs a)
 {
     LACUNA_DYNAMIC_SHARED(unsigned long long, sums); /* [owned], in units, or what was met */
     const Place p = place_of(a);
-    const int threads = a.warps * kWarp;
-    const int owned = owned_sums(a), shift = __ffs(a.cluster) - 1, j0 = p.range * a.columns;
+    constexpr int threads = kMostThreads;
+    const int owned = owned_sums(a), j0 = p.range * a.columns;
     double *const before = (double *)(sums + owned); /* [owned]: sums of the bands before */
     unsigned long long *const ranges = (unsigned long long *)(before + owned); /* [kRanges], of warps */
-    barrier_t *const ranges_here = (barrier_t *)(ranges + kRanges);
-    const Finding f(ranges_here + 2, threads);
+    int *const answers = (int *)(ranges + kRanges); /* [kRanges]: what was expected; -1: it was not right */
+    const Finding f(answers + kRanges, threads);
 
-    if (threadIdx.x == 0) {
-        barrier_init(ranges_here, 1);
-        cluster_barrier_fence();
-        barrier_arrive_promise(ranges_here, sizeof *ranges * (unsigned)(a.warps * a.cluster));
-    }
 #pragma unroll 4
-    for (int t = threadIdx.x; t < owned; t += threads) sums[t] = 0;
+    for (int t = 2 * (int)threadIdx.x; t < owned; t += 2 * threads)
+        *(uint4 *)(sums + t) = make_uint4(0, 0, 0, 0);
     __syncwarp();
-    cluster_arrive(a.cluster);
+    cluster_arrive(kMaxCluster);
+    const int known = __shfl_sync(kFull, *(volatile int *)a.expected, 0);
+    const Expected expected = Expected::unpacked(known);
     if (!a.late) dependency_wait();
     dependents_launch();
 
+    Band band = Band::below(expected.top, expected.bits);
     TermRange met = TermRange::none();
-    Batch<kLanes> batch;
-    int fills = 0, held = 0; /* segments of the last one */
-    each_fill<kSource>(a, p, f, [&](int count) {
-        each_term(a, p, f.segments, count, batch, false, [&](int, float term) { met.add(term); });
-        if (threadIdx.x == 0) met.events += (unsigned)count;
-        fills++, held = count;
-    });
-    met = met.of_warp();
-    cluster_wait(a.cluster); /* all sums are 0, all barriers are there */
-    if (p.lane < a.cluster)
-        cluster_push(cluster_address(ranges + p.rank * a.warps + p.warp, p.lane, a.cluster), met.packed(),
-                     cluster_address(ranges_here, p.lane, a.cluster));
-    barrier_wait_pushed(ranges_here);
-    met = TermRange::none();
-    for (int t = p.lane; t < a.warps * a.cluster; t += kWarp) met.add(TermRange::unpacked(ranges[t]));
-    met = met.of_warp();
-
-    const int width = 62 - (kMantissa - 1) - (kWarp - __clz((int)met.events)); /* sums stay below 2^62 */
-    Band band = {met.highest - width, met.highest};
-    if (met.odd) band = {kFloatNotFinite - 1, kFloatNotFinite};
-    bool settled = false;
+    unsigned events = 0; /* of this block */
+    bool clean = false, settled = false;
+    Stage stage = EXPECTED;
+    const auto await_clean = [&] {
+        if (!clean) cluster_wait(kMaxCluster); /* all sums are 0 */
+        clean = true;
+    };
     for (;;) {
-        const auto add = [&](int column, float term) {
-            if (term == 0.0f || !band.has(float_exponent(term))) return;
-            const Owner o = owner_of(column - j0, shift);
-            const unsigned at = cluster_address(sums + o.at, o.rank, a.cluster);
-            if (band.odd())
-                cluster_or(at, not_finite(term));
-            else
-                cluster_add(at, (unsigned long long)band.units(term));
-        };
-        if (fills == 1)
-            each_term(a, p, f.segments, held, batch, one_batch<kLanes>(a, held), add);
-        else if (fills > 1)
-            each_fill<kSource>(a, p, f,
-                               [&](int count) { each_term(a, p, f.segments, count, batch, false, add); });
-        cluster_sync(a.cluster);
-        const int left = band.odd() ? met.highest : band.floor;
-        if (left < met.lowest) break;
+        bool strange = false;
+        each_fill<kSource>(a, p, f, [&](int count) {
+            each_term<kLanes>(a, p, f.segments, count, await_clean, [&](int column, float term) {
+                if (stage == MEASURED) met.add(term);
+                if (stage == MEASURED || term == 0.0f) return;
+                if (!band.has(float_exponent(term))) {
+                    strange = true;
+                    return;
+                }
+                const Owner o = owner_of(column - j0);
+                cluster_add(cluster_address(sums + o.at, o.rank, kMaxCluster), band.units(term));
+            });
+            if (stage == EXPECTED) events += (unsigned)count;
+        });
+        await_clean();
+        if (stage == EXPECTED) {
+            strange = __any_sync(kFull, strange) || events > expected.events_of_block();
+            if (p.lane < kMaxCluster)
+                cluster_store(cluster_address(answers + p.rank * kMostWarps + p.warp, p.lane, kMaxCluster),
+                              strange ? -1 : known);
+        } else if (stage == MEASURED) {
+            met.events = threadIdx.x == 0 ? events : 0;
+            met = met.of_warp();
+            if (p.lane < kMaxCluster)
+                cluster_store(cluster_address(ranges + p.rank * kMostWarps + p.warp, p.lane, kMaxCluster),
+                              met.packed());
+        }
+        cluster_sync(kMaxCluster);
+        if (stage == EXPECTED) {
+            const int4 of = ((const int4 *)answers)[p.lane];
+            const bool other = of.x != known || of.y != known || of.z != known || of.w != known;
+            if (!__any_sync(kFull, other)) break;
+            stage = MEASURED;
+            continue;
+        }
+        int left = band.odd() ? met.highest : band.floor; /* the highest exponent of terms to come */
+        if (stage == MEASURED) {
+            met = TermRange::none();
+            for (int t = p.lane; t < kRanges; t += kWarp) met.add(TermRange::unpacked(ranges[t]));
+            met = met.of_warp();
+            left = met.odd ? kFloatNotFinite : met.highest;
+            if (p.rank == 0 && threadIdx.x == 0) atomicExch(a.expected, Expected::after(met).packed());
+        }
+        const bool over = stage == BANDED && left < met.lowest;
         for (int t = threadIdx.x; t < owned; t += threads) {
-            before[t] = (settled ? before[t] : 0.0) + band.sum(sums[t]);
+            if (stage == BANDED) before[t] = (settled ? before[t] : 0.0) + band.sum(sums[t]);
             sums[t] = 0;
         }
-        settled = true;
-        band = {left - width, left};
-        cluster_sync(a.cluster);
+        if (over) break;
+        settled = stage == BANDED, stage = BANDED;
+        band = left == kFloatNotFinite ? Band{left - 1, left} : Band::below(left, bits_of(met.events));
+        cluster_sync(kMaxCluster);
     }
 
     const float alpha = load_scalar(a.p.alpha), beta = load_scalar(a.p.beta);
     if (a.late) dependency_wait(); /* who waits for this kernel waits for the one before */
-    const bool fours = stores_fours(a.p, alpha, beta);
+    const bool fours = stores_fours(a.p, alpha, beta), straight = stage == EXPECTED;
+    const double unit = band.unit();
+    if (!straight) __syncthreads(); /* what others put in `before` */
     for (int t = 4 * (int)threadIdx.x; t < owned; t += 4 * threads) {
         float x[4];
 #pragma unroll
         for (int q = 0; q < 4; q++)
-            x[q] = float(settled ? before[t + q] + band.sum(sums[t + q]) : band.sum(sums[t + q]));
-        if (const int at = column_of(p, t, shift); at < a.columns)
+            x[q] = float(straight ? (double)(long long)sums[t + q] * unit : before[t + q]);
+        if (const int at = column_of(p, t); at < a.columns)
             store_columns(a.p, p.i, j0 + at, x, fours, alpha, beta);
     }
 }
 
 size_t shared_bytes(const SegmentArgs &a)
 {
-    return 2 * sizeof(double) * (size_t)owned_sums(a) + sizeof(uint64_t) * kRanges + 2 * sizeof(barrier_t) +
-           kFinding;
+    return 2 * sizeof(double) * (size_t)owned_sums(a) + (sizeof(uint64_t) + sizeof(int)) * kRanges + kFinding;
 }
 
 template <Source kSource> lac_status_t launch_lanes(double mean, const Launch &l, const SegmentArgs &a)
