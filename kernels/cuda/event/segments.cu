@@ -422,6 +422,7 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
     if (s->lists) a.lists = *s->lists;
     a.bits =
         s->bits ? *s->bits : lac_cuda_event_bits_t{(const uint32_t *)workspace, bit_words(p->k), 0, known};
+    a.whole_bits = prepares;
     if (prepares) {
         const lac_status_t status =
             queue_event_bits(dense, p->m, p->k, (uint32_t *)workspace, (cudaStream_t)stream);

@@ -15,7 +15,7 @@ constexpr int kMostWarps = 16; /* of a block */
 constexpr int kMostThreads = kMostWarps * kWarp;
 constexpr int kMaxCluster = 8;   /* blocks that share the events of a range                       */
 constexpr int kUnitWords = 8;    /* times 32 elements of S: what blocks that share k take in turn */
-constexpr int kWordsAtOnce = 4;  /* of S's bits in flight, of a thread                            */
+constexpr int kWordsAtOnce = 4;  /* of S's bits of a thread                                       */
 constexpr int kStretch = 1280;   /* words of a dense S that a block makes at once                 */
 constexpr int kQueue = 2048;     /* events of a block                                             */
 constexpr int kEventsAtOnce = 8; /* of an adder, in flight, or as many as it has lanes;           */
@@ -48,6 +48,7 @@ struct SegmentArgs {
     int64_t srs, scs;
     const int32_t *list;
     lac_cuda_event_bits_t bits;
+    bool whole_bits; /* read 16 bytes at a time: those of a row end with its last word, and behind it is 0 */
     lac_cuda_csr_t rows, w;
     lac_cuda_event_lists_t lists;
     const uint16_t *first; /* [k][ranges + 1], up to kFar */
@@ -151,6 +152,21 @@ __device__ inline int load_listed(const SegmentArgs &a, const Place &p, int t)
     return load_if(e < a.lists.ld, a.lists.idx + p.i * a.lists.ld + e, -1);
 }
 
+/* Word w of S's bits, or four from there on, which lie in one unit. */
+__device__ inline void load_words(const SegmentArgs &a, int i, int w, bool fours,
+                                  uint32_t (&word)[kWordsAtOnce])
+{
+    static_assert(kWordsAtOnce == 4 && kUnitWords % 4 == 0, "one load");
+    if (fours && a.whole_bits) {
+        const uint4 x = *(const uint4 *)(a.bits.words + i * a.bits.ld + w);
+        word[0] = x.x, word[1] = x.y, word[2] = x.z, word[3] = x.w;
+        return;
+    }
+#pragma unroll
+    for (int u = 0; u < kWordsAtOnce; u++)
+        if (u == 0 || fours) word[u] = event_word(a.bits, i, w + u, a.p.k);
+}
+
 /* How many of the block's x come before this thread's, and all of them. totals: one for each warp. */
 struct Rank {
     int before, all;
@@ -205,22 +221,27 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
         int held = 0, buffer = 0;
         for (int begin = 0; begin < all; begin += stretch) {
             const int count = min(stretch, all - begin);
+            const bool fours =
+                count > threads; /* words of a thread, or else one: events are many, or words */
             if (kSource == kDense) {
                 scan_stretch<T>(a, p, f.words, begin, count, meanwhile);
                 meanwhile();
                 __syncthreads();
             }
             for (int t0 = 0; t0 < count; t0 += kWordsAtOnce * threads) {
-                uint32_t word[kWordsAtOnce];
+                const int t = t0 + (fours ? kWordsAtOnce : 1) * (int)threadIdx.x,
+                          w = word_of(a, p, begin + t);
+                uint32_t word[kWordsAtOnce] = {};
+                if (kSource == kDense) {
+#pragma unroll
+                    for (int u = 0; u < kWordsAtOnce; u++)
+                        word[u] = t < count && (u == 0 || fours) ? f.words[t + u] : 0;
+                } else if (t < count) {
+                    load_words(a, p.i, w, fours, word);
+                }
                 int mine = 0;
 #pragma unroll
-                for (int u = 0; u < kWordsAtOnce; u++) {
-                    const int t = t0 + u * threads + (int)threadIdx.x;
-                    word[u] = t >= count          ? 0
-                              : kSource == kDense ? f.words[t]
-                                                  : event_word(a.bits, p.i, word_of(a, p, t), a.p.k);
-                    mine += __popc(word[u]);
-                }
+                for (int u = 0; u < kWordsAtOnce; u++) mine += __popc(word[u]);
                 const Rank rank = rank_in_block(p, f.totals + kMostWarps * buffer, a.warps, mine);
                 buffer ^= 1;
                 for (int taken = 0; taken < rank.all;) {
@@ -228,12 +249,10 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
                     int at = rank.before - taken;
                     if (at < room && at + mine > 0)
 #pragma unroll
-                        for (int u = 0; u < kWordsAtOnce; u++) {
-                            const int k = word_of(a, p, begin + t0 + u * threads + (int)threadIdx.x) * 32;
+                        for (int u = 0; u < kWordsAtOnce; u++)
                             for (uint32_t left = word[u]; left; left &= left - 1, at++)
                                 if ((unsigned)at < (unsigned)room)
-                                    f.queue[held + at] = k + __ffs((int)left) - 1;
-                        }
+                                    f.queue[held + at] = 32 * (w + u) + __ffs((int)left) - 1;
                     taken += room, held += room;
                     if (held < kQueue) break;
                     __syncthreads();
