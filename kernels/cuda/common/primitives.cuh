@@ -184,53 +184,34 @@ __device__ inline unsigned cluster_address(const void *p, int rank, int cluster)
     return local;
 }
 
+/* The memory that these addresses are of: without clusters the block's own. */
+#if __CUDA_ARCH__ >= 900
+#    define LACUNA_OF_CLUSTER "shared::cluster"
+#else
+#    define LACUNA_OF_CLUSTER "shared"
+#endif
+
 __device__ inline void cluster_store(unsigned address, float x)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
-#else
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
-#endif
+    asm volatile("st." LACUNA_OF_CLUSTER ".f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
 }
-
 __device__ inline void cluster_store(unsigned address, int x)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
-#else
-    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
-#endif
+    asm volatile("st." LACUNA_OF_CLUSTER ".b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
 }
-
 __device__ inline void cluster_store(unsigned address, double x)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(address), "d"(x) : "memory");
-#else
-    asm volatile("st.shared.f64 [%0], %1;" ::"r"(address), "d"(x) : "memory");
-#endif
+    asm volatile("st." LACUNA_OF_CLUSTER ".f64 [%0], %1;" ::"r"(address), "d"(x) : "memory");
 }
-
 __device__ inline void cluster_store(unsigned address, unsigned long long x)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
-#else
-    asm volatile("st.shared.u64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
-#endif
+    asm volatile("st." LACUNA_OF_CLUSTER ".u64 [%0], %1;" ::"r"(address), "l"(x) : "memory");
 }
-
 __device__ inline void cluster_store(unsigned address, float4 x)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y),
+    asm volatile("st." LACUNA_OF_CLUSTER ".v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y),
                  "f"(x.z), "f"(x.w)
                  : "memory");
-#else
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y), "f"(x.z),
-                 "f"(x.w)
-                 : "memory");
-#endif
 }
 
 __device__ inline float4 cluster_load4(unsigned address)
