@@ -474,7 +474,8 @@ def simulator_section(reports):
     times, columns = {}, {
         ">cuSPARSE": ("cusparse spmv", "cusparse spmm"), ">brainevent, CSR": ("brainevent: csr",),
         ">fixed fan-out": ("brainevent: fixed fan-out",), ">one value": ("brainevent: fixed fan-out, one value",),
-        ">Lacuna, from dense": ("segments",), ">events given": ("segments, events given",),
+        ">Lacuna, from dense": ("segments",), ">events as CSR": ("segments, events given",),
+        ">as lists": ("segments, lists given",),
         ">one value, bits given": ("ones: counts, bits given", "ones: segments, bits given"),
         ">in a JAX program, CSR": ("lacuna in a program: csr",), ">one value ": ("lacuna in a program: fixed fan-out, one value",)}
     for report in reversed(reports):
