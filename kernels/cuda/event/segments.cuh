@@ -210,7 +210,8 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
         meanwhile();
         for (int t0 = 0; t0 < all; t0 += threads) {
             const int t = t0 + (int)threadIdx.x;
-            f.queue[threadIdx.x] = word_of(a, p, t) < given ? k - (int)a.lists.first : -1;
+            const int listed = (int)((unsigned)k - (unsigned)a.lists.first); /* k may be anything */
+            f.queue[threadIdx.x] = word_of(a, p, t) < given ? listed : -1;
             __syncthreads();
             if (t0 + threads < all) k = load_listed(a, p, t + threads);
             use(min(all - t0, threads), 0);
@@ -221,8 +222,7 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
         int held = 0, buffer = 0;
         for (int begin = 0; begin < all; begin += stretch) {
             const int count = min(stretch, all - begin);
-            const bool fours =
-                count > threads; /* words of a thread, or else one: events are many, or words */
+            const bool fours = count > threads; /* a thread takes four words, not one */
             if (kSource == kDense) {
                 scan_stretch<T>(a, p, f.words, begin, count, meanwhile);
                 meanwhile();
@@ -377,7 +377,7 @@ __device__ inline void store_columns(const GemmArgs &p, int i, int j, const floa
                                      float alpha, float beta)
 {
     if (j >= p.n) return;
-    if (fours && !p.epilogue.any) { /* what most are: a fifth of the instructions */
+    if (fours && !p.epilogue.any) { /* as most are: with a fifth of the instructions */
         *(float4 *)(p.out + i * p.rs + j) =
             make_float4(alpha * sum[0], alpha * sum[1], alpha * sum[2], alpha * sum[3]);
         return;
