@@ -54,7 +54,7 @@ __device__ inline unsigned long long count_not_finite(float term)
 {
     return term != term ? kOneNegative + 1 : term > 0.0f ? 1 : kOneNegative;
 }
-__device__ inline float sum_not_finite(unsigned long long counts)
+__device__ inline float sum_of_counts(unsigned long long counts)
 {
     return counts < kOneNegative ? INFINITY : counts % kOneNegative ? NAN : -INFINITY;
 }

@@ -344,7 +344,7 @@ Cut cut_of(Wanted w, const Device &device)
 
 /* Whether integers are added: where warps would have to share copies of the sums and take turns, and, where
  * rows are few, where lanes that share one would, or copies are so large that they take longer to clear and
- * to add up (H100, 2026-11-26: 0.45 to 0.95 of the time on 40 problems, at most 1.04). */
+ * to add up (H100, 2026-11-26: 0.45 to 0.96 of the time, once 1.01; docs/dev/experiments/event.md). */
 bool adds_terms(const Wanted &w, const Cut &c, const Device &device)
 {
     const lac_cuda_segments_cut_t &cut = w.cut;

@@ -81,7 +81,7 @@ struct Band {
     __device__ inline double sum(unsigned long long x) const
     {
         if (!odd()) return (double)(long long)x * unit();
-        return x ? (double)sum_not_finite(x) : 0.0;
+        return x ? (double)sum_of_counts(x) : 0.0;
     }
 };
 
