@@ -448,6 +448,10 @@ typedef enum lac_cuda_joint {
     LAC_CUDA_JOINT_SAMPLED
 } lac_cuda_joint_t;
 
+/* As which numbers floats are multiplied: as lac_cuda_tiles_in_f16 has it; two f16 ones, where the device has
+ * warpgroup products and the operands allow it; three bf16 ones. */
+typedef enum lac_cuda_form { LAC_CUDA_FORM_AUTO, LAC_CUDA_FORM_F16, LAC_CUDA_FORM_BF16 } lac_cuda_form_t;
+
 typedef struct lac_cuda_tiles {
     int64_t m, n, k;
     lac_cuda_scalar_t alpha;
@@ -474,8 +478,9 @@ typedef struct lac_cuda_tiles {
     const void *packed_b; /* joint: what that made of b, or NULL: it is made in the workspace */
     /* LAC_F32, whose products are as accurate as fp32; or LAC_F16, LAC_BF16, whose products are exact, where
      * lac_cuda_tiles_warpgroups_here(): neither portable nor joint, and without bits. */
-    lac_dt_t dt;     /* of a and b                                                         */
-    lac_dt_t out_dt; /* of c and of the bias: dt, to which sums are rounded once, or LAC_F32 */
+    lac_dt_t dt;          /* of a and b                                                         */
+    lac_dt_t out_dt;      /* of c and of the bias: dt, to which sums are rounded once, or LAC_F32 */
+    lac_cuda_form_t form; /* of f32; of what was packed, that which it was packed for */
 } lac_cuda_tiles_t;
 
 /* True where the thread's current device has the instructions: compute capability 8.0. */
@@ -504,12 +509,15 @@ lac_status_t lac_cuda_tiles_max_room(lac_dt_t dt, int64_t m, int64_t k, int64_t 
 /* True where one packing serves the whole product: a few gigabytes at most. */
 bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k);
 
+/* Whether floats are multiplied as two f16 numbers on a device of compute capability 9.0, where that has most
+ * often been faster; of a packed a, which may meet any b, whatever n is. */
+bool lac_cuda_tiles_in_f16(int64_t m, int64_t n, int64_t k, bool packed);
+
 /* The whole product, and its workspace: where a is not packed, that is part of both. */
 int64_t lac_cuda_tiles_bytes(lac_dt_t dt, int64_t m, int64_t n, int64_t k, bool packed);
 lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
-/* Its steps before and behind the products on tensor cores: sums of shared tiles, and the tiles that tensor
+/* Its steps behind the products on tensor cores: sums of shared tiles, and the tiles that tensor
  * cores could not do (Inf, NaN, overflow), by fp32 multiply-adds. */
-lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 /* Whether the thread's current device has products of warpgroups (compute capability 9.0). */

@@ -164,6 +164,11 @@ inline uint16_t nearest_f16(float x)
     return sign | (uint16_t)((unit + 24) * 1024 + fraction);
 }
 
+inline uint32_t nearest_f16_pair(float lo, float hi)
+{
+    return (uint32_t)nearest_f16(hi) << 16 | nearest_f16(lo);
+}
+
 inline void cluster_sync(int cluster)
 {
     if (cluster > 1)

@@ -37,6 +37,7 @@ template <int kCount> inline void keep(uint4 (&)[kCount]) {}
 template <int kCount> inline void keep(float (&)[kCount]) {}
 inline void keep(int &) {}
 inline void keep(uint64_t &) {}
+inline void keep(const char *&) {}
 
 /* Element (k, column) of B in strips: bits 4 to 6 of the address as made are exchanged by those above. */
 template <typename E> inline float wgmma_strip_element(uint64_t matrix, int k, int column)
@@ -74,6 +75,22 @@ template <typename E, int kSums> inline void wgmma(E, float (&d)[kSums], uint4 a
             x.bits = (uint16_t)((k < 8 ? low : high).of[lane / 4 * 4 + k % 8 / 2] >> (32 * h + 16 * (k % 2)));
             term[1 + k] = (double)event_value(x) * (double)wgmma_element<E>(b, k, column);
         }
+        d[i] = truncated_sum(term, 17);
+    }
+}
+
+/* A by strips of k, B by columns. */
+template <typename E, int kSums> inline void wgmma(E, float (&d)[kSums], uint64_t a, uint64_t b, bool add)
+{
+    const int lane = emulated_lane(), row = (int)threadIdx.x % kGroup / 32 * 16 + lane / 4;
+    double rows[2][16];
+    for (int i = 0; i < 32; i++)
+        rows[i / 16][i % 16] = (double)wgmma_strip_element<E>(a, i % 16, row + i / 16 * 8);
+    for (int i = 0; i < kSums; i++) {
+        const int column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        double term[17] = {add ? (double)d[i] : 0.0};
+        for (int k = 0; k < 16; k++)
+            term[1 + k] = rows[i / 2 % 2][k] * (double)wgmma_element<E>(b, k, column);
         d[i] = truncated_sum(term, 17);
     }
 }

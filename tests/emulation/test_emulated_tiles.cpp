@@ -31,6 +31,7 @@ struct Case {
     int zero_rows, zero_cols; /* zeros of a come in pieces of so many elements */
     double density;           /* of pieces that are no zeros                   */
     int spread;               /* of exponents, to either side                  */
+    int rare;                 /* one of so many elements is far larger or smaller; 0: none */
     float special;            /* put somewhere into a or b, where it is not 0  */
     int device;
     bool portable; /* not by warpgroup products, on a device that has them */
@@ -40,6 +41,7 @@ struct Case {
     int b_rows, b_cols;     /* zeros of b come in pieces of so many elements */
     double b_density;       /* of pieces that are no zeros                   */
     lac_dt_t dt, out_dt;
+    lac_cuda_form_t form;
 };
 
 std::string text(const Case &c)
@@ -47,14 +49,16 @@ std::string text(const Case &c)
     char b[256];
     snprintf(b, sizeof b,
              "%lldx%lldx%lld a=%s c=%s%s%s alpha=%g beta=%g zeros=%dx%d-%g spread=%d special=%g device=%d%s "
-             "at=%d,%d seed=%u B=%dx%d-%g%s%s%s",
+             "at=%d,%d seed=%u B=%dx%d-%g rare=%d%s%s%s",
              (long long)c.m, (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
              c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.device_scalars ? " dev" : "",
              c.alpha, c.beta, c.zero_rows, c.zero_cols, c.density, c.spread, c.special, c.device,
              c.portable ? " portable" : "", c.a_offset, c.c_offset, c.seed, c.b_rows, c.b_cols, c.b_density,
-             c.joint == LAC_CUDA_JOINT_ON ? " joint"
-             : c.joint                    ? " sampled"
-                                          : "",
+             c.rare,
+             c.form == LAC_CUDA_FORM_F16    ? " two f16"
+             : c.joint == LAC_CUDA_JOINT_ON ? " joint"
+             : c.joint                      ? " sampled"
+                                            : "",
              c.dt == LAC_F16    ? " f16"
              : c.dt == LAC_BF16 ? " bf16"
                                 : "",
@@ -115,7 +119,9 @@ std::unique_ptr<Operands> make(const Case &c)
 {
     std::mt19937 random(c.seed);
     const auto draw = [&] {
-        const float x = (float)(random() % 20001) / 10000.0f - 1.0f;
+        static const int far[] = {-19, -21, -40, -110, 5, 12, 60};
+        float x = (float)(random() % 20001) / 10000.0f - 1.0f;
+        if (c.rare && random() % (unsigned)c.rare == 0) x = ldexpf(x, far[random() % 7]);
         return of_type(c.dt, ldexpf(x, c.spread ? (int)(random() % (2 * c.spread + 1)) - c.spread : 0));
     };
     const int64_t piece = 16 / (int64_t)lac_dt_size(c.dt);
@@ -180,7 +186,7 @@ std::unique_ptr<Operands> make(const Case &c)
     o->p.b = b, o->p.ldb = ldb;
     o->p.crs = crs, o->p.ccs = ccs;
     o->p.portable = c.portable, o->p.joint = c.joint;
-    o->p.dt = c.dt, o->p.out_dt = c.out_dt;
+    o->p.dt = c.dt, o->p.out_dt = c.out_dt, o->p.form = c.form;
     return o;
 }
 
@@ -449,6 +455,7 @@ Case random_case(unsigned seed, unsigned largest)
     const unsigned of_b = random() % 5;
     c.b_rows = pieces[of_b][1], c.b_cols = pieces[of_b][0];
     c.b_density = seed % 2 ? densities[random() % 5] : 1.0;
+    c.rare = c.spread ? 0 : std::vector<int>{0, 300, 3000}[random() % 3];
     if (seed % 3) return c;
     /* Vectors would fit but for one thing: where the operands begin, or the distance of lines. */
     c.m = (c.m + 3) / 4 * 4, c.n = (c.n + 3) / 4 * 4, c.k = (c.k + 3) / 4 * 4;
@@ -478,7 +485,7 @@ void check_alignment()
 Case in_two_bytes(Case c)
 {
     c.dt = c.seed % 2 ? LAC_F16 : LAC_BF16, c.out_dt = c.seed / 2 % 2 ? LAC_F32 : c.dt;
-    if (c.dt == LAC_F16) c.spread = 0;
+    if (c.dt == LAC_F16) c.spread = c.rare = 0;
     c.n = (c.n + 7) / 8 * 8, c.device %= 2, c.portable = false;
     return c;
 }
@@ -524,7 +531,10 @@ int main(int argc, char **argv)
         Case c = random_case(first + (unsigned)t, largest);
         check(c);
         check(in_two_bytes(c));
-        c.joint = LAC_CUDA_JOINT_ON, c.portable = false, c.device %= 2; /* those of compute capability 9.0 */
+        c.form = LAC_CUDA_FORM_F16, c.portable = false, c.device %= 2; /* those of compute capability 9.0 */
+        check(c);
+        c.form = LAC_CUDA_FORM_AUTO;
+        c.joint = LAC_CUDA_JOINT_ON;
         if (t % 4 == 1) c.m = 1 + c.m % 140, c.n = 1 + c.n % 140, c.k += 1024; /* more than 32 spans */
         check(c);
         if (t % 2) continue;

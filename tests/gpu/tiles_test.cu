@@ -15,8 +15,8 @@ namespace
 
 int failures, checks;
 /* Which kernel: that of warpgroup products; that of other devices, on one that has them; the joint one. */
-enum Kernel { kWarpgroups, kPortable, kJoint, kKernels } kernel;
-constexpr const char *kNames[] = {"", "portable ", "joint "};
+enum Kernel { kWarpgroups, kPortable, kJoint, kTwoF16, kKernels } kernel;
+constexpr const char *kNames[] = {"", "portable ", "joint ", "two f16 "};
 cudaStream_t stream;
 
 void fail(const char *what, const char *text)
@@ -41,10 +41,17 @@ struct Case {
 };
 
 /* The four kinds of data that the contract of accuracy names: uniform, exponents spread over 2^+-8, positive,
- * exponents spread over 2^+-30. */
+ * exponents spread over 2^+-30; and uniform with one of 8192 far larger or smaller, of which two f16 numbers
+ * leave rests. */
+constexpr int kRare = 4, kKinds = 5;
 __device__ float of_kind(uint64_t bits, int kind)
 {
     const float x = signed_unit(bits);
+    if (kind == kRare) {
+        const uint64_t way = mix(bits + 1);
+        const int far = way >> 20 & 3 ? -(int)((way >> 24) % 120) : 9 + (int)((way >> 24) % 30);
+        return way % 8192 ? x : ldexpf(x, far);
+    }
     const int spread = kind == 1   ? 8
                        : kind == 3 ? 30
                                    : 0,
@@ -113,6 +120,7 @@ Operands make(const Case &c)
     o.p = {c.m, c.n, c.k, {nullptr, c.alpha}, o.a, ars, acs, nullptr,
            0,   o.b, ldb, {nullptr, c.beta},  o.c, crs, ccs};
     o.p.portable = kernel == kPortable, o.p.joint = kernel == kJoint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
+    o.p.form = kernel == kTwoF16 ? LAC_CUDA_FORM_F16 : LAC_CUDA_FORM_BF16;
     CUDA_CHECK(cudaDeviceSynchronize());
     return o;
 }
@@ -318,7 +326,7 @@ void check_shapes(int most)
                 if (at % 7 && at > most) continue;
                 const float *s = scalars[r % 4];
                 check({m, n, k, (r >> 8) % 2 == 1, (r >> 9) % 2 == 1, (r >> 10) % 2 == 1, s[0], s[1],
-                       patterns[(r >> 16) % 6], (int)(r >> 24) % 4, (uint64_t)at});
+                       patterns[(r >> 16) % 6], (int)(r >> 24) % kKinds, (uint64_t)at});
             }
 }
 
@@ -411,8 +419,7 @@ int main(int argc, char **argv)
     CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (int each = kWarpgroups; each < kKernels; each++) { /* all that there are */
-        if ((each == kWarpgroups && major != 9) || (each == kJoint && !lac_cuda_tiles_warpgroups_here()))
-            continue;
+        if (each != kPortable && major != 9) continue;
         if (argc > 3 && each != atoi(argv[3])) continue;
         kernel = (Kernel)each;
         printf("by the kernel %d %s\n", each, kNames[each]);

@@ -20,13 +20,16 @@
     16 /* of k: below, the tensor cores' truncations are more than the roundings of a plain sum */
 
 #define BRINGING                                                                                             \
-    0.58 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-22 */
+    0.44 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-26 */
+#define SIX_SPEED                                                                                            \
+    0.58 /* of the rate where floats are multiplied as three bf16 numbers in place of two f16 ones */
+#define FORMS_US 7.0 /* of two f16 ones: the launches of the other form, which return at once */
 
 /* Of f16 and bf16: a block has two tiles side by side, row groups are active in pairs, and one product takes
  * the place of six. Within a sixth (4096^3, H100, 2026-11-26). */
 #define HALF_WIDE  2
 #define HALF_PAIR  2
-#define HALF_SPEED 5.0 /* times the rate of f32 */
+#define HALF_SPEED 2.9 /* times the rate of f32 */
 #define HALF_PACK  2.0 /* its packing counts elements, not bytes */
 
 /* Multiply-adds below which no sample is taken of whether the joint product pays: that and the launches of
@@ -149,8 +152,14 @@ static double busy_fraction(const lac_sided_t *s)
     return multiplied + BRINGING * (brought - multiplied);
 }
 
+/* Whether floats are multiplied as two f16 numbers. */
+static bool in_f16(const lac_problem_t *p, const lac_sided_t *s)
+{
+    return !lac_is_half(type_of(s)) && lac_cuda_tiles_in_f16(s->m, s->n, s->k, lac_cuda_tiles_keeps(p, s));
+}
+
 /* Each block walks through the active k of its rows, in steps; the blocks of a wave end together. */
-static double multiply_us(const lac_sided_t *s, const lac_machine_t *machine)
+static double multiply_us(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
 {
     bool half = lac_is_half(type_of(s));
     double side = LAC_CUDA_TILES_SIDE, across = half ? HALF_WIDE * side : side, depth = LAC_CUDA_TILES_STEP;
@@ -161,14 +170,14 @@ static double multiply_us(const lac_sided_t *s, const lac_machine_t *machine)
     double block =
         2.0 * side * across * depth * busy_fraction(s) * ceil(steps / splits) * machine->cuda_processors;
     double parts = splits > 1.0 ? 2.0 * splits * 4.0 * tiles * side * across : 0.0;
-    double rate = (half ? HALF_SPEED : 1.0) * machine->cuda_tiles_tflops;
+    double rate = (half ? HALF_SPEED : in_f16(p, s) ? 1.0 : SIX_SPEED) * machine->cuda_tiles_tflops;
     return waves * (machine->cuda_tiles_block_us + block / (rate * 1e6)) +
            parts / (machine->cuda_l2_gbps * 1e3);
 }
 
-/* Preparation reads S twice and writes six bytes for each of its active elements; of a frozen S once for all
- * calls. Within a seventh for 64 to
- * 8192 rows, columns and k (H200, 2026-11-21), and a third too dear where rows and columns are fewer than a
+/* Preparation reads S twice and writes six bytes for each of its active elements, or four; of a frozen S once
+ * for all calls. W becomes planes of as many bytes as it has, each time. Within a seventh for 64 to 8192
+ * rows, columns and k (H200, 2026-11-21), and a third too dear where rows and columns are fewer than a
  * tile's. */
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
@@ -176,13 +185,15 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double copied =
         2.0 * (double)transposed_bytes(&s, w_source_of(p, &s)) + 3.0 * (double)densified_bytes(p, &s);
     bool half = lac_is_half(type_of(&s));
-    double read = half ? HALF_PACK * 4.0 : 8.0, written = half ? HALF_PACK * 2.0 : 6.0;
+    double read = half ? HALF_PACK * 4.0 : 8.0, written = half ? HALF_PACK * 2.0 : 6.0,
+           planes = in_f16(p, &s) ? 8.0 * (double)s.k * (double)s.n : 0.0,
+           forms = in_f16(p, &s) ? FORMS_US : 0.0;
     double packed =
         lac_cuda_tiles_keeps(p, &s)
             ? 0.0
             : (read + written * active_fraction(&s, LAC_CUDA_TILES_ROWS)) * (double)s.m * (double)s.k;
-    return machine->cuda_tiles_us + copied / (machine->cuda_dram_gbps * 1e3) +
-           packed / (machine->cuda_tiles_pack_gbps * 1e3) + multiply_us(&s, machine);
+    return machine->cuda_tiles_us + forms + copied / (machine->cuda_dram_gbps * 1e3) +
+           (packed + planes) / (machine->cuda_tiles_pack_gbps * 1e3) + multiply_us(p, &s, machine);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)

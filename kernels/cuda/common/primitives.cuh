@@ -134,6 +134,13 @@ __device__ inline uint16_t nearest_f16(float x)
     return bits;
 }
 
+__device__ inline uint32_t nearest_f16_pair(float lo, float hi)
+{
+    uint32_t both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(hi), "f"(lo));
+    return both;
+}
+
 /* A cluster of one is an ordinary block: then the barrier is __syncthreads and addresses stay local. Below
  * compute 9.0 there are no clusters and the launchers never ask for one. */
 __device__ inline void cluster_arrive_relaxed(int cluster)

@@ -99,6 +99,13 @@ template <typename E> inline TilesOut<E> tiles_out(const lac_cuda_tiles_t *p)
     return out;
 }
 
+/* Sums of products of bf16 splits become those of what was split. */
+__device__ inline void unscale(float (&sum)[kSums])
+{
+#pragma unroll
+    for (int i = 0; i < kSums; i++) sum[i] *= kUnscale;
+}
+
 __device__ inline bool all_finite(const float (&sum)[kSums])
 {
     bool good = true;
@@ -228,7 +235,6 @@ __device__ inline void write_sums(const TilesOut<E> &g, const TilesScale &s, int
                                   const float (&sum)[kSums], uint2 *occupied_at)
 {
     constexpr int kAhead = 8;
-    constexpr float kScaled = ShapeOf<E>::kSplits > 1 ? kUnscale : 1.0f;
     const int thread = thread_here();
     const FirstCell first = first_cell<E>(thread);
     const int row0 = tile_m * kTileRows + first.row, col0 = tile_n * kTileCols + first.col;
@@ -248,7 +254,7 @@ __device__ inline void write_sums(const TilesOut<E> &g, const TilesScale &s, int
         float x[2][2], bias[2][2];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            x[i % 2][i / 2] = kScaled * sum[4 * j + i];
+            x[i % 2][i / 2] = sum[4 * j + i];
             bias[i % 2][i / 2] = of_rows ? near[j % kAhead][i % 2] : near[j % kAhead][i / 2];
         }
         write_four<kHow, kInside>(g, s, row, col, x, bias);

@@ -167,15 +167,6 @@ __global__ __launch_bounds__(kThreads) void fixup_tiles(const __grid_constant__ 
     }
 }
 
-/* No tile has failed yet. */
-__global__ void none_failed(TilesSpace s)
-{
-    dependents_launch();
-    dependency_wait();
-    *s.failed_count = *s.next = 0;
-    for (int i = 0; i < kSampled; i++) s.sampled[i] = 0;
-}
-
 } // namespace
 } // namespace lacuna
 
@@ -191,14 +182,6 @@ extern "C" lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *w
         return launch(p->bits ? reduce_tiles<E, true> : reduce_tiles<E, false>,
                       {grid, dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
     });
-}
-
-extern "C" lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace,
-                                             lac_cuda_stream_t stream)
-{
-    using namespace lacuna;
-    return launch(none_failed, {dim3(1), dim3(1), 0, 1, true, (cudaStream_t)stream},
-                  tiles_space(p->dt, p->m, p->n, p->k, workspace));
 }
 
 extern "C" lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace,

@@ -376,6 +376,7 @@ __device__ inline void finish_tile(const JointArgs &g, const Stages &st, int sta
     float whole[kSums];
     collect_sums(memory, whole);
     barrier_arrive(st.empty + stage);
+    unscale(whole);
     if (special) whole[0] = __int_as_float(0x7fffffff); /* Inf times a zero of b is to be found */
     if (g.s.splits > 1)
         store_part(g.s, number, work.split, whole);

@@ -43,9 +43,10 @@ int major_capability()
 }
 
 /* Microseconds, for a choice between one-sided and joint products: of a dense product of 4096^3 on an H200,
- * but only their ratios matter. One-sided: 2026-11-22. Joint: fitted to eight patterns of blocks, within a
+ * but only their ratios matter. One-sided: 2026-11-26. Joint: fitted to eight patterns of blocks, within a
  * tenth of each, where single k are zero up to a quarter too few (2026-11-23). */
-constexpr double kBroughtUs = 660.0, kMultipliedUs = 480.0, kMeetingUs = 1400.0, kLinesUs = 900.0;
+constexpr double kAlwaysUs = 85.0, kBroughtUs = 282.0, kMultipliedUs = 345.0, kMeetingUs = 1400.0,
+                 kLinesUs = 900.0;
 constexpr double kPackGbps = 3300.0; /* in bytes read and written of what is packed */
 
 TilesChoice choice_of(const lac_cuda_tiles_t *p, void *workspace)
@@ -54,25 +55,52 @@ TilesChoice choice_of(const lac_cuda_tiles_t *p, void *workspace)
     const double bytes = 1.0 / (kPackGbps * 1e3), written = 6.0 * (m + n) * k * bytes;
     return {tiles_space(p->dt, p->m, p->n, p->k, workspace).sampled,
             (float)(part * kBroughtUs),
-            (float)(part * kMultipliedUs + 6.0 * m * k * bytes),
-            (float)(8.0 * m * k * bytes),
+            (float)(part * kMultipliedUs + 4.0 * m * k * bytes),
+            (float)(part * kAlwaysUs + 8.0 * (m + n) * k * bytes),
             (float)(part * kMeetingUs),
             (float)(part * kLinesUs + written),
             (float)(4.0 * (m + n) * k * bytes) + p->joint_handicap};
 }
 
-/* A panel's packing and product by one side's zeros. */
-lac_status_t run_one_sided(lac_cuda_tiles_t panel, const TilesChoice &choice, void *workspace, void *made,
-                           lac_cuda_stream_t stream)
+/* What is made of a panel of a, at `made` unless it was packed before, and the lines of either operand whose
+ * scales are still to be found; b's are with the first panel. */
+struct Lines {
+    bool two_f16;
+    TilesPacked a;
+    const ScaledLines *of_a, *of_b;
+};
+Lines lines_of(const lac_cuda_tiles_t &panel, const TilesSpace &space, bool first, void *made, TilesPacked *a)
 {
+    const bool two_f16 = takes_two_f16(&panel, panel.packed) && panel.joint != LAC_CUDA_JOINT_ON;
+    const int64_t room = panel.packed ? panel.room : lac_cuda_tiles_room(panel.k);
+    *a = tiles_packed(panel.dt, panel.m, panel.k, room, panel.packed ? (void *)panel.packed : made);
+    return {two_f16, *a, two_f16 && !panel.packed ? &a->scaled : nullptr,
+            two_f16 && first ? &space.planes.scaled : nullptr};
+}
+
+/* A panel's packing and product by one side's zeros. */
+lac_status_t run_one_sided(lac_cuda_tiles_t panel, const TilesChoice &choice, const TilesSpace &space,
+                           const Lines &lines, void *workspace, void *made, lac_cuda_stream_t stream)
+{
+    const bool packed = panel.packed;
+    if (!packed) panel.packed = made, panel.room = lac_cuda_tiles_room(panel.k);
+    void *const of_a = (void *)panel.packed;
+    FormArgs form = {};
     lac_status_t status = LAC_OK;
-    if (!panel.packed) {
-        panel.packed = made, panel.room = lac_cuda_tiles_room(panel.k);
-        status = pack_one_sided(&panel, choice, panel.room, made, stream);
+    if (lines.of_a || lines.of_b) status = find_scales(&panel, lines.of_a, lines.of_b, stream);
+    if (status == LAC_OK && !packed) status = list_one_sided(&panel, choice, panel.room, of_a, stream);
+    if (status == LAC_OK && lines.of_b) status = pack_planes(&panel, choice, space.planes, !packed, stream);
+    if (status == LAC_OK && !packed)
+        status = pack_one_sided(&panel, choice, lines.two_f16, panel.room, of_a, stream);
+    if (status == LAC_OK && lines.two_f16) {
+        /* over the f16 numbers, of which nobody has any use then, or beside those that are kept */
+        unsigned char *const splits = packed ? (unsigned char *)made : lines.a.splits;
+        form = {{lines.a.scaled, space.planes.scaled, fewest_nonzeros(&panel)}, splits};
+        status = pack_bf16(&panel, choice, form, panel.room, of_a, stream);
     }
     if (status != LAC_OK) return status;
     const bool warpgroups = major_capability() == 9 && !panel.portable; /* wgmma went as it had come */
-    return warpgroups ? multiply_by_wgmma(&panel, choice, workspace, stream)
+    return warpgroups ? multiply_by_wgmma(&panel, choice, form, workspace, stream)
                       : multiply_by_mma(&panel, workspace, stream);
 }
 
@@ -103,6 +131,22 @@ extern "C" bool lac_cuda_tiles_warpgroups_here(void)
     return lacuna::major_capability() == 9;
 }
 
+/* Planes take as long as a product of 650 rows gains by them, at 4096 columns and k; launches some 15 us; and
+ * a short k little but the ends of tiles (sizes from 512 to 8192, H200, 2026-11-26). */
+extern "C" bool lac_cuda_tiles_in_f16(int64_t m, int64_t n, int64_t k, bool packed)
+{
+    constexpr double kLeast = 5e9; /* multiply-adds */
+    return lacuna::major_capability() == 9 && m >= 768 && k >= 512 &&
+           (packed || (double)m * (double)n * (double)k >= kLeast);
+}
+
+bool lacuna::takes_two_f16(const lac_cuda_tiles_t *p, bool packed)
+{
+    const bool can = p->dt == LAC_F32 && !p->portable && major_capability() == 9;
+    return can && (p->form == LAC_CUDA_FORM_AUTO ? lac_cuda_tiles_in_f16(p->m, p->n, p->k, packed)
+                                                 : p->form == LAC_CUDA_FORM_F16);
+}
+
 extern "C" bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k)
 {
     return lacuna::panel_rows(m, n, k) == m;
@@ -112,7 +156,9 @@ extern "C" int64_t lac_cuda_tiles_bytes(lac_dt_t dt, int64_t m, int64_t n, int64
 {
     using namespace lacuna;
     const int64_t rows = panel_rows(m, n, k), room = lac_cuda_tiles_room(k);
-    return space_bytes(dt, m, n, k) + (packed ? 0 : lac_cuda_tiles_packed_bytes(dt, rows, k, room));
+    /* of floats that are packed: for bf16 splits, where two f16 numbers do not do */
+    const bool made = !packed || (dt == LAC_F32 && lac_cuda_tiles_warpgroups_here());
+    return space_bytes(dt, m, n, k) + (made ? lac_cuda_tiles_packed_bytes(dt, rows, k, room) : 0);
 }
 
 extern "C" int64_t lac_cuda_tiles_joint_bytes(int64_t m, int64_t n, int64_t k, bool packed, bool packed_b)
@@ -178,10 +224,13 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
             panel.epilogue.bias =
                 (const float *)(const void *)((const char *)p->epilogue.bias + i * out_size);
         if (p->bits) panel.bits += p->bits_transposed ? i / 64 : i * p->bits_words;
-        status = lac_cuda_tiles_begin(&panel, workspace, stream);
+        TilesPacked packed;
+        const TilesSpace space = tiles_space(panel.dt, panel.m, panel.n, panel.k, workspace);
+        const Lines lines = lines_of(panel, space, i == 0, made, &packed);
+        status = begin_tiles(&panel, &space, lines.of_a, lines.of_b, stream);
         if (status == LAC_OK && sampled) status = sample_operands(&panel, workspace, stream);
         if (status == LAC_OK && p->joint != LAC_CUDA_JOINT_ON)
-            status = run_one_sided(panel, choice, workspace, made, stream);
+            status = run_one_sided(panel, choice, space, lines, workspace, made, stream);
         if (status == LAC_OK && p->joint != LAC_CUDA_JOINT_OFF)
             status = run_joint(panel, choice, i == 0, of_a_bytes, workspace, made, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_reduce(&panel, workspace, stream);

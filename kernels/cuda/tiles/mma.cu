@@ -248,6 +248,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles_mma(const __grid_c
     else
         produce<false>(g, st, work);
     exchange((float *)memory, sum, whole);
+    if (consumer) unscale(whole);
     const int number = work.m * g.s.tiles_n + work.n;
     const bool finite = g.s.splits > 1 || __syncthreads_and(!consumer || all_finite(whole));
     if (!finite && threadIdx.x == 0) note_failed(g.s, number);

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The product by tiles on devices with warpgroup products: on tensor cores over the steps of each tile, each
- * by the row groups that it is for; six bf16 products for f32, one for elements of two bytes. */
+ * by the row groups that it is for; three f16 or six bf16 products for f32, one for elements of two bytes. */
 #include "producer.cuh"
+#include "rests.cuh"
 
 namespace lacuna
 {
@@ -133,6 +134,130 @@ __device__ __forceinline__ void consume_run(const Stages &st, Taken *t, int *lef
     hold_fragments(st, *t);
 }
 
+/* The same of floats as two f16 numbers, of which both operands are in shared memory: three products. */
+using Scaled = Flow<ScaledF16>;
+struct Scanning {
+    uint64_t w, s; /* this warpgroup's strip of b and a's splits, in the first stage */
+    Slot<Scaled::kStages> slot;
+    int set;
+};
+
+__device__ __forceinline__ int take_step(const Stages &st, const Slot<Scaled::kStages> &slot)
+{
+    barrier_wait(st.full + slot.at(), slot.filled());
+    bulk_copy_fence(); /* wgmma sees what other threads copied */
+    return st.sets[slot.at()];
+}
+
+__device__ __forceinline__ void begin_steps(const Stages &st, Scanning *t)
+{
+    t->w = wgmma_strips(shared_address(st.b) + (unsigned)((int)threadIdx.x / kGroup * Scaled::kStripBytes),
+                        Scaled::kStripBytes);
+    t->s = wgmma_matrix(shared_address(st.a), kCoreBytes, ShapeOf<ScaledF16>::kEightRows);
+    keep(t->w), keep(t->s);
+    t->set = take_step(st, t->slot);
+}
+
+/* acc := the three products of a step for some neighbours, the smaller ones first. */
+template <int kCount> __device__ inline void multiply_row_groups(float (&acc)[kCount], uint64_t w, uint64_t s)
+{
+    constexpr int kPlaneStrips = kTileCols / kStripCols * Scaled::kStripBytes, kW[3] = {1, 0, 0},
+                  kS[3] = {0, 1, 0};
+#pragma unroll
+    for (int i = 0; i < 3; i++)
+#pragma unroll
+        for (int d = 0; d < kDepths; d++)
+            wgmma(F16(), acc, wgmma_further(w, kW[i] * kPlaneStrips + d * kDepth * kStripLine),
+                  wgmma_further(s, kS[i] * kSplitBytes + d * (kDepth / kCore) * kCoreBytes), i || d);
+}
+
+/* Sums of a step's row groups, in one or two runs of neighbours. */
+template <int kSet> struct SetSums {
+    static constexpr int kFirst = first_of(kSet), kRun = run_of(kSet >> kFirst),
+                         kRest = kSet & ~(((1 << kRun) - 1) << kFirst), kFirst2 = kRest ? first_of(kRest) : 0,
+                         kRun2 = kRest ? run_of(kRest >> kFirst2) : 1;
+    float acc[kRun * kRowGroupSums], more[kRun2 * kRowGroupSums];
+
+    /* Begins the products of the step in a stage. */
+    __device__ __forceinline__ void begin(const Scanning &t, int stage)
+    {
+        constexpr int kStepBytes = ShapeOf<ScaledF16>::kStepBytes;
+        const uint64_t w = wgmma_further(t.w, stage * Scaled::kStageB),
+                       s = wgmma_further(t.s, stage * Scaled::kStageA);
+        wgmma_fence();
+        multiply_row_groups(acc, w, wgmma_further(s, kFirst * kStepBytes));
+        if constexpr (kRest != 0) multiply_row_groups(more, w, wgmma_further(s, kFirst2 * kStepBytes));
+        wgmma_commit();
+    }
+    /* Behind wgmma_wait. */
+    __device__ __forceinline__ void add_to(float (&sum)[kSums])
+    {
+        keep(acc);
+        if constexpr (kRest != 0) keep(more);
+#pragma unroll
+        for (int i = 0; i < kRun * kRowGroupSums; i++) sum[kFirst * kRowGroupSums + i] += acc[i];
+        if constexpr (kRest != 0) {
+#pragma unroll
+            for (int i = 0; i < kRun2 * kRowGroupSums; i++) sum[kFirst2 * kRowGroupSums + i] += more[i];
+        }
+    }
+};
+
+/* Goes on to the next step; false where that is of another set, or of another tile. */
+template <int kSet> __device__ __forceinline__ bool next_of_set(const Stages &st, Scanning *t, int *left)
+{
+    t->slot.step++;
+    t->set = take_step(st, t->slot);
+    return --*left && t->set == kSet;
+}
+
+/* A step is begun before the sums of the last one are added, where there are registers for both. */
+template <int kSet>
+__device__ __forceinline__ void consume_run(const Stages &st, Scanning *t, int *left, float (&sum)[kSums])
+{
+    SetSums<kSet> even;
+    if constexpr (kSet == kAll) {
+        bool more;
+        do {
+            const int stage = t->slot.at();
+            even.begin(*t, stage);
+            more = next_of_set<kSet>(st, t, left);
+            wgmma_wait<0>();
+            barrier_arrive(st.empty + stage);
+            even.add_to(sum);
+        } while (more);
+    } else {
+        SetSums<kSet> odd;
+        int stage = t->slot.at();
+        even.begin(*t, stage);
+        for (;;) {
+            int next;
+            if (!next_of_set<kSet>(st, t, left)) {
+                wgmma_wait<0>();
+                barrier_arrive(st.empty + stage);
+                even.add_to(sum);
+                break;
+            }
+            next = t->slot.at();
+            odd.begin(*t, next);
+            wgmma_wait<1>();
+            barrier_arrive(st.empty + stage);
+            even.add_to(sum);
+            if (!next_of_set<kSet>(st, t, left)) {
+                wgmma_wait<0>();
+                barrier_arrive(st.empty + next);
+                odd.add_to(sum);
+                break;
+            }
+            stage = t->slot.at();
+            even.begin(*t, stage);
+            wgmma_wait<1>();
+            barrier_arrive(st.empty + next);
+            odd.add_to(sum);
+        }
+    }
+}
+
 /* A thread's sums of its block's tiles. */
 template <typename E> using BlockSums = float[Flow<E>::kWide][kSums];
 
@@ -144,7 +269,8 @@ __device__ __forceinline__ void begin_steps(const Stages &st, Taken *t)
     keep(t->a);
     t->set = take_step(st, t->slot, t->b[0]);
 }
-__device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int steps, BlockSums<float> &sums)
+template <typename Reader>
+__device__ __forceinline__ void consume_sets(const Stages &st, Reader *t, int steps, BlockSums<float> &sums)
 {
     float(&sum)[kSums] = sums[0];
 #pragma unroll
@@ -172,6 +298,16 @@ __device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int st
             consume_run<kAll>(st, t, &steps, sum);
 #undef LACUNA_SET
         }
+}
+
+__device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int steps, BlockSums<float> &sums)
+{
+    consume_sets(st, t, steps, sums);
+}
+__device__ __forceinline__ void consume_steps(const Stages &st, Scanning *t, int steps,
+                                              BlockSums<ScaledF16> &sums)
+{
+    consume_sets(st, t, steps, sums);
 }
 
 /* The same of elements of two bytes, for this warpgroup's rows and all columns of the block: one way for all
@@ -252,6 +388,26 @@ template <typename E> struct ReaderOf {
 template <> struct ReaderOf<float> {
     using type = Taken;
 };
+template <> struct ReaderOf<ScaledF16> {
+    using type = Scanning;
+};
+
+/* What a thread's sums of a tile still want. */
+__device__ inline void finish_sums(const MultiplyArgs<float> &, const Work &, int, float (&sum)[kSums])
+{
+    unscale(sum);
+}
+template <lac_dt_t kType>
+__device__ inline void finish_sums(const MultiplyArgs<Half<kType>> &, const Work &, int, float (&sum)[kSums])
+{
+    pair_rows(sum);
+}
+__device__ inline void finish_sums(const MultiplyArgs<ScaledF16> &g, const Work &work, int n,
+                                   float (&sum)[kSums])
+{
+    unscale_lines(g, work.m, n, sum);
+    if (work.split == 0) add_rests(g, work.m, n, sum);
+}
 
 template <typename E, bool kBits>
 __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &st)
@@ -267,11 +423,11 @@ __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &
             const int n = work.n * Flow<E>::kWide + at, number = work.m * g.s.tiles_n + n;
             float(&sum)[kSums] = sums[at];
             if (n >= g.s.tiles_n) break;
-            if constexpr (!Flow<E>::kSplit) pair_rows(sum);
+            finish_sums(g, work, n, sum);
             if (g.s.splits > 1)
                 store_part(g.s, number, work.split, sum);
             else if (!any_of<1, kHolders>(!all_finite(sum)))
-                write_tile<E, kBits>(g.out, g.s, work.m, n, sum);
+                write_tile<typename MemoryOf<E>::type, kBits>(g.out, g.s, work.m, n, sum);
             else if (threadIdx.x == 0)
                 note_failed(g.s, number);
         }
@@ -315,7 +471,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     }
     __syncthreads();
     dependency_wait();
-    if (!chosen(g.choice, false)) return;
+    if (!chosen(g.choice, false) || !in_form<E>(g.form)) return;
     if (threadIdx.x >= kConsumers * kGroup) {
         registers_fewer<Way::kProducerRegisters>();
         produce<kWhole>(g, st, (int)threadIdx.x / kGroup - kConsumers);
@@ -336,24 +492,54 @@ template <lac_dt_t kType> auto kernel_of(Half<kType>, bool, bool)
 {
     return multiply_tiles<Half<kType>, true, false>;
 }
+inline auto kernel_of(ScaledF16, bool, bool bits)
+{
+    return bits ? multiply_tiles<ScaledF16, true, true> : multiply_tiles<ScaledF16, true, false>;
+}
+
+template <typename E>
+lac_status_t launch_multiply(const lac_cuda_tiles_t *p, const MultiplyArgs<E> &g, lac_cuda_stream_t stream)
+{
+    const int64_t blocks = min<int64_t>(current_device().sms, (int64_t)g.s.works * g.s.splits);
+    return launch(kernel_of(E(), p->n % kTileCols == 0, p->bits != nullptr),
+                  {dim3((unsigned)blocks), dim3(kThreads), Flow<E>::kShared, 1, true, (cudaStream_t)stream},
+                  g);
+}
 
 } // namespace
 
-lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *workspace,
-                               lac_cuda_stream_t stream)
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &choice, const FormArgs &form,
+                               void *workspace, lac_cuda_stream_t stream)
 {
     return with_number_type(p->dt, [&](auto element) {
         using E = decltype(element);
-        const MultiplyArgs<E> g = {(const E *)p->b,
-                                   (unsigned)(sizeof(E) * p->ldb),
-                                   tiles_out<E>(p),
-                                   tiles_packed(p->dt, p->m, p->k, p->room, (void *)p->packed),
-                                   tiles_space(p->dt, p->m, p->n, p->k, workspace),
-                                   choice};
-        const int64_t blocks = min<int64_t>(current_device().sms, (int64_t)g.s.works * g.s.splits);
-        return launch(
-            kernel_of(element, p->n % kTileCols == 0, p->bits != nullptr),
-            {dim3((unsigned)blocks), dim3(kThreads), Flow<E>::kShared, 1, true, (cudaStream_t)stream}, g);
+        MultiplyArgs<E> g = {(const E *)p->b,
+                             (unsigned)(sizeof(E) * p->ldb),
+                             tiles_out<E>(p),
+                             tiles_packed(p->dt, p->m, p->k, p->room, (void *)p->packed),
+                             tiles_space(p->dt, p->m, p->n, p->k, workspace),
+                             choice,
+                             form.choice,
+                             (const float *)p->a,
+                             p->ars,
+                             p->acs};
+        if constexpr (sizeof(E) == 4)
+            if (form.splits) {
+                const MultiplyArgs<ScaledF16> scaled = {(const uint16_t *)g.s.planes.at,
+                                                        (unsigned)g.s.planes.pitch(),
+                                                        g.out,
+                                                        g.packed,
+                                                        g.s,
+                                                        choice,
+                                                        form.choice,
+                                                        g.a,
+                                                        p->ars,
+                                                        p->acs};
+                const lac_status_t status = launch_multiply(p, scaled, stream);
+                if (status != LAC_OK) return status;
+                g.packed.splits = form.splits;
+            }
+        return launch_multiply(p, g, stream);
     });
 }
 

@@ -16,6 +16,7 @@ template <typename E> struct PackArgs {
     int64_t k;
     TilesPacked s;
     TilesChoice choice;
+    FormChoice form;
 };
 
 /* First: which k are active in each row group of a tile, and the tile's steps by sets of row groups. */
@@ -293,56 +294,95 @@ __device__ inline int slot_of(int4 slots, int row_group)
     return row_group == 2 ? slots.z : slots.w;
 }
 
-/* The splits of one step of a tile. Grid (steps, tiles).
+/* The splits of eight k of a row, at `to`. */
+template <typename E, typename M>
+__device__ inline void split_core(const M *x, float scale, unsigned char *to, bool *fit)
+{
+    uint32_t word[kCore / 2][ShapeOf<E>::kSplits];
+#pragma unroll
+    for (int w = 0; w < kCore / 2; w++)
+        if constexpr (std::is_same_v<E, ScaledF16>) {
+            const float lo = scale * x[2 * w], hi = scale * x[2 * w + 1];
+            *fit = *fit && fits_two_f16(x[2 * w], lo) && fits_two_f16(x[2 * w + 1], hi);
+            split_two_f16(lo, hi, word[w]);
+        } else {
+            split_pair(x[2 * w], x[2 * w + 1], word[w]);
+        }
+#pragma unroll
+    for (int p = 0; p < ShapeOf<E>::kSplits; p++)
+        *(uint4 *)(to + p * kSplitBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
+}
+
+/* Looks for those of eight k of a row that do not fit. Kept out of the way of all others. */
+__device__ __noinline__ void leave_rests(const ScaledLines &s, int row, const int *k, const float *x,
+                                         int exponent, unsigned char *to)
+{
+    for (int i = 0; i < kCore; i++)
+        leave_rest(s, row, k[i], x[i], exponent, (uint16_t *)to + i, kSplitBytes / 2);
+}
+
+/* The splits of the steps of all tiles; a block does one after the other.
  * Mapping   loads: lanes along the step's k, or along the rows where a lies by columns; stores: 16 bytes a
  *           thread, which are eight k of a row.
  * Bytes     the sectors of a that hold active k, 6 per float of a step, 2 per element of two bytes. */
 template <typename E, bool kAlongRows>
-__global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant__ PackArgs<E> g)
+__global__
+__launch_bounds__(kThreads,
+                  5) void pack_active(const __grid_constant__ PackArgs<typename MemoryOf<E>::type> g)
 {
     using Shape = ShapeOf<E>;
+    using M = typename MemoryOf<E>::type;
     constexpr int kLoads = kTileRows * kStep / kThreads, kUnits = kTileRows * kSplitCores / kThreads;
-    __shared__ E part[kTileRows][kStep + 1];
-    const int step = blockIdx.x, tile = blockIdx.y, lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    const int64_t line = (int64_t)tile * g.s.lines + step;
+    __shared__ M part[kTileRows][kStep + 1];
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     dependency_wait();
     dependents_launch();
-    if (!chosen(g.choice, false)) return;
-    const int mine = g.s.rows[line * kStep + lane];
-    const int4 at = g.s.slots[line];
-    if ((at.x & at.y & at.z & at.w) < 0) return; /* a step too many */
-    E x[kLoads];
+    if (!chosen(g.choice, false) || (std::is_same_v<E, float> && !in_form<float>(g.form))) return;
+    for (int64_t line = blockIdx.x; line < (int64_t)g.s.tiles_m * g.s.lines; line += gridDim.x) {
+        const int tile = (int)(line / g.s.lines);
+        const int mine = g.s.rows[line * kStep + lane];
+        const int4 at = g.s.slots[line];
+        if ((at.x & at.y & at.z & at.w) < 0) continue; /* a step too many */
+        M x[kLoads];
 #pragma unroll
-    for (int u = 0; u < kLoads; u++) {
-        const int e = u * kThreads + (int)threadIdx.x, row = kAlongRows ? e % kTileRows : u * kWarps + warp;
-        const int k = kAlongRows ? __shfl_sync(kFull, mine, e / kTileRows) : mine,
-                  row_group = row / kRowGroupRows;
-        const bool there = slot_of(at, row_group) >= 0;
-        const int64_t i = (int64_t)tile * kTileRows + row;
-        x[u] = there && k >= 0 && i < g.m ? load_read_only(g.a + i * g.ars + k * g.acs) : E(0);
-    }
+        for (int u = 0; u < kLoads; u++) {
+            const int e = u * kThreads + (int)threadIdx.x,
+                      row = kAlongRows ? e % kTileRows : u * kWarps + warp;
+            const int k = kAlongRows ? __shfl_sync(kFull, mine, e / kTileRows) : mine,
+                      row_group = row / kRowGroupRows;
+            const bool there = slot_of(at, row_group) >= 0;
+            const int64_t i = (int64_t)tile * kTileRows + row;
+            x[u] = there && k >= 0 && i < g.m ? load_read_only(g.a + i * g.ars + k * g.acs) : M(0);
+        }
 #pragma unroll
-    for (int u = 0; u < kLoads; u++) {
-        const int e = u * kThreads + (int)threadIdx.x;
-        part[kAlongRows ? e % kTileRows : e / kStep][kAlongRows ? e / kTileRows : lane] = x[u];
-    }
-    __syncthreads();
-    const int low = lane % kCore, core = lane / kCore;
+        for (int u = 0; u < kLoads; u++) {
+            const int e = u * kThreads + (int)threadIdx.x;
+            part[kAlongRows ? e % kTileRows : e / kStep][kAlongRows ? e / kTileRows : lane] = x[u];
+        }
+        const int low = lane % kCore, core = lane / kCore;
+        int exponent[kUnits] = {};
+        if constexpr (std::is_same_v<E, ScaledF16>)
 #pragma unroll
-    for (int u = 0; u < kUnits; u++) {
-        const int eight = u * kWarps + warp, row_group = eight / (kRowGroupRows / kCore),
-                  to = slot_of(at, row_group);
-        if (to < 0) continue;
-        const E *row = part[eight * kCore + low] + core * kCore;
-        uint32_t word[kCore / 2][Shape::kSplits];
+            for (int u = 0; u < kUnits; u++)
+                exponent[u] = g.s.scaled.exponents[tile * kTileRows + (u * kWarps + warp) * kCore + low];
+        __syncthreads();
 #pragma unroll
-        for (int w = 0; w < kCore / 2; w++) split_pair(row[2 * w], row[2 * w + 1], word[w]);
-        unsigned char *splits =
-            g.s.splits + (((int64_t)tile * kRowGroups + row_group) * g.s.room + to) * Shape::kStepBytes +
-            eight % (kRowGroupRows / kCore) * Shape::kEightRows + core * kCoreBytes + low * 16;
-#pragma unroll
-        for (int p = 0; p < Shape::kSplits; p++)
-            *(uint4 *)(splits + p * kSplitBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
+        for (int u = 0; u < kUnits; u++) {
+            const int eight = u * kWarps + warp, row_group = eight / (kRowGroupRows / kCore),
+                      to = slot_of(at, row_group);
+            if (to < 0) continue;
+            const M *x = part[eight * kCore + low] + core * kCore;
+            unsigned char *const splits =
+                g.s.splits + (((int64_t)tile * kRowGroups + row_group) * g.s.room + to) * Shape::kStepBytes +
+                eight % (kRowGroupRows / kCore) * Shape::kEightRows + core * kCoreBytes + low * 16;
+            bool fit = true;
+            split_core<E>(x, power_of_two(exponent[u]), splits, &fit);
+            if constexpr (std::is_same_v<E, ScaledF16>)
+                if (!fit)
+                    leave_rests(g.s.scaled, tile * kTileRows + eight * kCore + low,
+                                g.s.rows + line * kStep + core * kCore, x, exponent[u], splits);
+        }
+        __syncthreads(); /* the next step's elements come where these were */
     }
 }
 
@@ -385,23 +425,71 @@ extern "C" lac_status_t lac_cuda_tiles_max_room(lac_dt_t dt, int64_t m, int64_t 
     return launch(max_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }
 
-lac_status_t lacuna::pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room,
+namespace lacuna
+{
+namespace
+{
+
+template <typename E>
+lac_status_t pack_splits(const PackArgs<typename MemoryOf<E>::type> &g, cudaStream_t stream)
+{
+    const bool across = g.ars == 1 && g.acs != 1;
+    constexpr int kBlocks = 5; /* on a multiprocessor */
+    const int64_t blocks =
+        min<int64_t>((int64_t)g.s.lines * g.s.tiles_m, (int64_t)kBlocks * current_device().sms);
+    const Launch pack = {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, stream};
+    return launch(across ? pack_active<E, true> : pack_active<E, false>, pack, g);
+}
+
+template <typename E>
+PackArgs<E> pack_args(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room, void *memory)
+{
+    return {(const E *)p->a, p->ars, p->acs, (int)p->m, p->k, tiles_packed(p->dt, p->m, p->k, room, memory),
+            choice,          {}};
+}
+
+} // namespace
+} // namespace lacuna
+
+lac_status_t lacuna::list_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room,
                                     void *memory, lac_cuda_stream_t stream)
 {
     return with_number_type(p->dt, [&](auto element) {
-        using E = decltype(element);
-        const TilesPacked s = tiles_packed(p->dt, p->m, p->k, room, memory);
-        const PackArgs<E> g = {(const E *)p->a, p->ars, p->acs, (int)p->m, p->k, s, choice};
-        const bool across = p->ars == 1 && p->acs != 1;
-        const Launch pack = {
-            dim3((unsigned)s.lines, (unsigned)s.tiles_m), dim3(kThreads), 0, 1, true, (cudaStream_t)stream};
-        const lac_status_t status = list_tiles(g, (cudaStream_t)stream);
-        return status ? status : launch(across ? pack_active<E, true> : pack_active<E, false>, pack, g);
+        return list_tiles(pack_args<decltype(element)>(p, choice, room, memory), (cudaStream_t)stream);
     });
+}
+
+lac_status_t lacuna::pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool two_f16,
+                                    int64_t room, void *memory, lac_cuda_stream_t stream)
+{
+    return with_number_type(p->dt, [&](auto element) {
+        using E = decltype(element);
+        const PackArgs<E> g = pack_args<E>(p, choice, room, memory);
+        if constexpr (std::is_same_v<E, float>)
+            if (two_f16) return pack_splits<ScaledF16>(g, (cudaStream_t)stream);
+        return pack_splits<E>(g, (cudaStream_t)stream);
+    });
+}
+
+lac_status_t lacuna::pack_bf16(const lac_cuda_tiles_t *p, const TilesChoice &choice, const FormArgs &form,
+                               int64_t room, void *memory, lac_cuda_stream_t stream)
+{
+    PackArgs<float> g = pack_args<float>(p, choice, room, memory);
+    g.form = form.choice, g.s.splits = form.splits;
+    return pack_splits<float>(g, (cudaStream_t)stream);
 }
 
 extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
                                             lac_cuda_stream_t stream)
 {
-    return lacuna::pack_one_sided(p, {}, room, memory, stream);
+    using namespace lacuna;
+    const bool two_f16 = takes_two_f16(p, true);
+    if (two_f16) {
+        const TilesPacked s = tiles_packed(p->dt, p->m, p->k, room, memory);
+        lac_status_t status = begin_tiles(p, nullptr, &s.scaled, nullptr, stream);
+        if (status == LAC_OK) status = find_scales(p, &s.scaled, nullptr, stream);
+        if (status != LAC_OK) return status;
+    }
+    const lac_status_t status = list_one_sided(p, {}, room, memory, stream);
+    return status ? status : pack_one_sided(p, {}, two_f16, room, memory, stream);
 }

@@ -34,16 +34,17 @@ constexpr int kListings = 4;
 /* How b, of type E, comes to those who multiply. kSplit: by way of `raw`, where it lies as it came, and is
  * split in the order of wgmma's registers; else in strips, from where wgmma reads it. */
 template <typename E> struct Flow {
-    static constexpr bool kSplit = ShapeOf<E>::kSplits > 1;
+    static constexpr bool kSplit = std::is_same_v<E, float>;
     static constexpr int kWide = ShapeOf<E>::kWide;
     static constexpr int kAlignment = kSplit ? 128 : 8 * kStripLine; /* of b in a stage */
     static constexpr int kConsumerRegisters = kSplit ? 184 : 200, kProducerRegisters = kSplit ? 72 : 56;
-    static constexpr int kStages = kSplit ? 4 : 8;
+    static constexpr int kStages = kSplit ? 4 : ShapeOf<E>::kSplits > 1 ? 6 : 8;
     /* Of b in a step, 16 k each: split by split, or tile by tile. */
     static constexpr int kFragments = ShapeOf<E>::kSplits * kWide * kDepths;
     static constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kRowGroups * ShapeOf<E>::kStepBytes;
     static constexpr int kLineBytes =
-        kWide * kTileCols * (int)sizeof(E);                           /* of a row of b, in a block's tiles */
+        kWide * kTileCols *
+        (kSplit ? (int)sizeof(float) : 2 * ShapeOf<E>::kSplits);      /* of a row of b, in a block's tiles */
     static constexpr int kRawBytes = kSplit ? kStep * kLineBytes : 0; /* a step of b, of each producer */
     static constexpr int kShared = kStages * (kStageA + kStageB) + kProducers * kRawBytes +
                                    kProducerWarps * kListings * (int)sizeof(Listing) + kAlignment;
@@ -59,13 +60,24 @@ template <typename E> struct Flow {
 
 constexpr int kNoStep = 0; /* the set that ends all steps */
 
+/* b as it is brought. */
+template <typename E> struct Brought {
+    using type = E;
+};
+template <> struct Brought<ScaledF16> {
+    using type = uint16_t;
+};
+
 template <typename E> struct MultiplyArgs {
-    const E *b;
+    const typename Brought<E>::type *b;
     unsigned pitch; /* bytes from a row of b to the next */
-    TilesOut<E> out;
+    TilesOut<typename MemoryOf<E>::type> out;
     TilesPacked packed;
     TilesSpace s;
     TilesChoice choice;
+    FormChoice form;
+    const float *a; /* of two f16 numbers: where rests of b are multiplied with */
+    int64_t ars, acs;
 };
 
 struct Stages {
@@ -77,8 +89,7 @@ struct Stages {
 
 /* Position in the ring of stages: of the step of that number among all that the block does. */
 template <int kStages> struct Slot {
-    unsigned step;
-    static_assert((kStages & (kStages - 1)) == 0, "the numbers may go round");
+    unsigned step; /* less than 2^32 of all tiles that a product may have */
     __device__ int at() const { return (int)(step % kStages); }
     __device__ unsigned filled() const { return step / kStages % 2; } /* parity of full that says so  */
     __device__ unsigned freed() const { return filled() ^ 1; }        /* ... of empty, for this step */
@@ -182,16 +193,29 @@ __device__ inline void bring_rows(const MultiplyArgs<float> &g, const Listing &s
     }
 }
 
-/* The same to the strips that wgmma reads. A piece past the last is the last once more, and never stored. */
+/* Where this lane's piece of a row of b lies in the first row. A piece past the last is the last once more,
+ * and never stored. Of two f16 numbers half a warp has a plane each. */
+constexpr int kPiece = 8, kStripPieces = kStripCols / kPiece;
 template <lac_dt_t kType>
-__device__ inline void bring_rows(const MultiplyArgs<Half<kType>> &g, const Listing &s, unsigned char *stage)
+__device__ inline const char *piece_of(const MultiplyArgs<Half<kType>> &g, int tile_n, int lane)
 {
-    using E = Half<kType>;
-    constexpr int kPiece = 16 / (int)sizeof(E), kStripPieces = kStripCols / kPiece;
+    const int col = tile_n * Flow<Half<kType>>::kWide * kTileCols + lane * kPiece;
+    return (const char *)(g.b + min(col, g.out.n - kPiece));
+}
+__device__ inline const char *piece_of(const MultiplyArgs<ScaledF16> &g, int tile_n, int lane)
+{
+    constexpr int kPieces = kTileCols / kPiece;
+    const int columns = g.s.planes.columns, col = tile_n * kTileCols + lane % kPieces * kPiece;
+    return (const char *)(g.b + lane / kPieces * (int64_t)columns + min(col, columns - kPiece));
+}
+
+/* The same to the strips that wgmma reads. */
+template <typename E>
+__device__ inline void bring_strips(const MultiplyArgs<E> &g, const Listing &s, unsigned char *stage)
+{
     const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
-              col = s.n * Flow<E>::kWide * kTileCols + lane * kPiece,
               first = warp / 2 * kDepth + warp % 2 * kRowsEach;
-    const char *const b = (const char *)(g.b + min(col, g.out.n - kPiece));
+    const char *const b = piece_of(g, s.n, lane);
     unsigned char *const strip = stage + lane / kStripPieces * Flow<E>::kStripBytes;
     int row[kMine]; /* read before the first copy: each would wait behind one */
 #pragma unroll
@@ -199,11 +223,17 @@ __device__ inline void bring_rows(const MultiplyArgs<Half<kType>> &g, const List
         const int4 four = *(const int4 *)(s.rows + i);
         row[i] = four.x, row[i + 1] = four.y, row[i + 2] = four.z, row[i + 3] = four.w;
     }
+    const char *from[kMine];
+#pragma unroll
+    for (int i = 0; i < kMine; i++) {
+        from[i] = b + (uint64_t)(unsigned)listed_row(row[i]) * g.pitch;
+        keep(from[i]); /* all of them before the first copy, which would hold up what the next one wants */
+    }
 #pragma unroll
     for (int i = 0; i < kMine; i++) {
         const int k = first + i % kRowsEach + i / kRowsEach * kCore;
         copy_async16((float *)(strip + k * kStripLine + (lane % kStripPieces ^ k % kCore) * 16),
-                     (const float *)(b + (uint64_t)(unsigned)listed_row(row[i]) * g.pitch));
+                     (const float *)from[i]);
     }
 }
 
@@ -329,10 +359,9 @@ __device__ inline void produce(const MultiplyArgs<float> &g, const Stages &st, i
 
 /* The same with rows of b that need not be split: as many steps are under way as there are stages, and the
  * barrier of each counts its copies. */
-template <bool, lac_dt_t kType>
-__device__ inline void produce(const MultiplyArgs<Half<kType>> &g, const Stages &st, int turn)
+template <bool, typename E>
+__device__ inline void produce(const MultiplyArgs<E> &g, const Stages &st, int turn)
 {
-    using E = Half<kType>;
     const int warp = threadIdx.x % kGroup / kWarp;
     Filling<E> f(g, st, turn);
     for (int at = 0; at < f.walk.known; at++) {
@@ -341,11 +370,12 @@ __device__ inline void produce(const MultiplyArgs<Half<kType>> &g, const Stages 
         __syncwarp();
         barrier_wait(st.empty + stage, f.slot.freed());
         if (warp == at % (kGroup / kWarp)) bring_splits(g, f.of(at), st, stage);
-        bring_rows(g, f.of(at), st.b + stage * Flow<E>::kStageB);
+        bring_strips(g, f.of(at), st.b + stage * Flow<E>::kStageB);
         barrier_arrive_copied(st.full + stage);
         f.next(g, at);
     }
     copies_wait<0>();
+    if (ShapeOf<E>::kSplits > 1) end_steps(st, f.slot);
 }
 
 } // namespace

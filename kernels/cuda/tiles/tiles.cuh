@@ -37,6 +37,20 @@ template <typename E> struct ShapeOf : SplitShape<1> {
 };
 template <> struct ShapeOf<float> : SplitShape<kBf16Splits> {
 };
+
+/* A float as two f16 numbers: of itself times a power of two that its line has, a row of a or a column of b.
+ */
+struct ScaledF16 {
+};
+template <> struct ShapeOf<ScaledF16> : SplitShape<2> {
+};
+/* What is in memory of an operand. */
+template <typename E> struct MemoryOf {
+    using type = E;
+};
+template <> struct MemoryOf<ScaledF16> {
+    using type = float;
+};
 constexpr int kEightRows = ShapeOf<float>::kEightRows, kStepBytes = ShapeOf<float>::kStepBytes;
 
 /* The same of a type that is known on the host alone. */
@@ -62,6 +76,55 @@ struct Cutter {
     }
 };
 
+/* What two f16 numbers leave of floats that they do not fit; of the lines of a tile no more than so many, in
+ * no order. */
+constexpr int kMostRests = 64;
+struct Rest {
+    int line, k; /* line: of the tile's */
+    float rest;
+};
+
+/* What is known of an operand's lines, in tiles of them, where floats are two f16 numbers. */
+struct ScaledLines {
+    int *exponents;               /* [tile][kTileRows] of the power of two that a line was multiplied by */
+    int *rests;                   /* [tile] how many there are                                           */
+    Rest *rest;                   /* [tile][kMostRests]                                                  */
+    unsigned long long *nonzeros; /* in samples of all lines                                   */
+    int *wide;                    /* not 0: of some tile there are too many rests                        */
+};
+inline ScaledLines scaled_lines(Cutter *cut, int64_t tiles)
+{
+    ScaledLines s;
+    s.exponents = (int *)cut->take(tiles * kTileRows * 4);
+    s.rests = (int *)cut->take(tiles * 4);
+    s.rest = (Rest *)cut->take(tiles * kMostRests * (int64_t)sizeof(Rest));
+    s.nonzeros = (unsigned long long *)cut->take(16), s.wide = (int *)(s.nonzeros + 1);
+    return s;
+}
+
+/* Of which of its forms f32 is multiplied, decided on the device by what both operands hold. a.wide NULL:
+ * there is no choice. */
+struct FormChoice {
+    ScaledLines a, b;
+    double fewest; /* product of both counts of nonzeros: with fewer, sums have too few terms */
+};
+template <typename E> __device__ inline bool in_form(const FormChoice &c)
+{
+    return !c.a.wide;
+}
+__device__ inline bool two_f16_do(const FormChoice &c)
+{
+    return !*c.a.wide && !*c.b.wide && (double)*c.a.nonzeros * (double)*c.b.nonzeros >= c.fewest;
+}
+template <> __device__ inline bool in_form<float>(const FormChoice &c)
+{
+    return !c.a.wide || !two_f16_do(c);
+}
+template <> __device__ inline bool in_form<ScaledF16>(const FormChoice &c)
+{
+    return two_f16_do(c);
+}
+
 /* Where things lie in what is made of a. Each k of a tile has a set of row groups that it is active in. Steps
  * are whole steps of one set's k; what is left of a set's k goes to a larger set, at last to that of all
  * row groups, whose last step alone may have columns without a k: their splits are zeros. */
@@ -74,6 +137,7 @@ struct TilesPacked {
     int4 *slots;           /* [tile][lines] a step's slot among each row group's, -1: it is not there   */
     int *rows;             /* [tile][lines kStep] of b; ~row: a column without a k                     */
     unsigned char *splits; /* [row group][room][bytes of a step]                                        */
+    ScaledLines scaled;    /* of f32 */
     int64_t bytes;
 };
 
@@ -91,6 +155,7 @@ inline TilesPacked tiles_packed(lac_dt_t dt, int64_t m, int64_t k, int64_t room,
     s.rows = (int *)cut.take(tiles * s.lines * kStep * 4);
     s.tile_steps = (int *)cut.take(tiles * 4);
     s.row_group_steps = (int *)cut.take(row_groups * 4);
+    if (dt == LAC_F32) s.scaled = scaled_lines(&cut, tiles);
     s.bytes = cut.at - cut.begin;
     return s;
 }
@@ -120,6 +185,17 @@ __device__ inline bool chosen(const TilesChoice &c, bool joint)
     return (both < one_sided) == joint;
 }
 
+/* b as two f16 planes: of each k the nearest numbers of its row, then those of what they leave, each of whole
+ * sixteens of columns. Of sixteen those with even numbers come first: so wgmma leaves neighbours in a thread.
+ */
+struct Planes {
+    unsigned char *at;
+    int columns; /* of a plane's row */
+    ScaledLines scaled;
+    __host__ __device__ int64_t pitch() const { return columns * (int64_t)4; }
+};
+constexpr int kPlaneColumns = 16;
+
 /* Where things lie in the workspace of a product. */
 struct TilesSpace {
     int tiles_n;
@@ -131,6 +207,7 @@ struct TilesSpace {
     int splits;                 /* blocks that share the k of a tile                            */
     float4 *parts;              /* [split][tile][kTileRows kTileCols / 4], where there are some */
     uint2 *occupied;            /* [tile][kHolders] which of its sums a thread wrote as no zeros */
+    Planes planes;              /* of f32 with warpgroup products; in the same place for all panels */
     int64_t bytes;
 };
 
@@ -141,6 +218,11 @@ inline TilesSpace tiles_space(lac_dt_t dt, int64_t m, int64_t n, int64_t k, void
     s.tiles_n = (int)ceil_div(n, kTileCols), s.tiles = tiles_m * s.tiles_n;
     s.across = (int)ceil_div(s.tiles_n, shape_of(dt).wide), s.works = (int)(tiles_m * s.across);
     Cutter cut = {(unsigned char *)workspace, (unsigned char *)workspace};
+    if (dt == LAC_F32 && lac_cuda_tiles_warpgroups_here()) {
+        s.planes.columns = (int)round_up(n, kPlaneColumns);
+        s.planes.at = cut.take(k * s.planes.pitch());
+        s.planes.scaled = scaled_lines(&cut, s.tiles_n);
+    }
     s.failed = (int *)cut.take(s.tiles * 4);
     s.failed_count = (int *)cut.take(4 * (2 + kSampled)), s.next = s.failed_count + 1;
     s.sampled = (unsigned *)(s.next + 1);
@@ -200,6 +282,60 @@ __device__ inline void split_pair(float lo, float hi, uint32_t (&split)[kBf16Spl
     }
 }
 
+/* 2^e for e from -126 to 127. */
+__device__ inline float power_of_two(int e)
+{
+    return __int_as_float((127 + e) << 23);
+}
+/* x 2^e for e from -252 to 254, rounded once unless it is subnormal. */
+__device__ inline float times_power(float x, int e)
+{
+    const int half = e / 2;
+    return x * power_of_two(half) * power_of_two(e - half);
+}
+
+/* Whether two f16 numbers hold x, scaled, as well as those of ordinary size: to 2^-22 of it. */
+__device__ inline bool fits_two_f16(float x, float scaled)
+{
+    constexpr float kLeast = 0.125f, kOver = 65520.0f;
+    return x == 0.0f || (fabsf(scaled) >= kLeast && fabsf(scaled) < kOver);
+}
+
+/* Two f16 numbers each of x and y, rounded to nearest. Inf and NaN leave a NaN. */
+__device__ inline void split_two_f16(float x, float y, uint32_t (&split)[2])
+{
+    split[0] = nearest_f16_pair(x, y);
+    x -= f16_value((uint16_t)split[0]), y -= f16_value((uint16_t)(split[0] >> 16));
+    split[1] = nearest_f16_pair(x, y);
+}
+
+/* For an element of a line that does not fit: keeps what its two numbers, which lie `apart` from each other,
+ * leave of it. Where they hold nothing of it, it is left whole, and they become 0. Nothing is left of Inf and
+ * NaN. */
+__device__ inline void leave_rest(const ScaledLines &s, int line, int k, float x, int exponent,
+                                  uint16_t *number, int64_t apart)
+{
+    constexpr float kOver = 65520.0f, kUnder = 0x1p-100f, kLargest = 3.402823466e+38f;
+    const float scaled = x * power_of_two(exponent);
+    const int tile = line / kTileRows;
+    if (fits_two_f16(x, scaled) || !(fabsf(x) <= kLargest)) return;
+    float rest = x;
+    if (fabsf(scaled) < kOver && fabsf(scaled) > kUnder) {
+        const uint16_t first = nearest_f16(scaled);
+        const float left = scaled - f16_value(first);
+        rest = (left - f16_value(nearest_f16(left))) * power_of_two(-exponent);
+        if (rest == 0.0f) return;
+    } else {
+        number[0] = number[apart] = 0;
+    }
+    if (*(volatile int *)s.wide) return;
+    const int at = atomicAdd(s.rests + tile, 1);
+    if (at < kMostRests)
+        s.rest[tile * kMostRests + at] = {line % kTileRows, k, rest};
+    else
+        *s.wide = 1;
+}
+
 /* An element of two bytes is its own split. */
 template <lac_dt_t kType>
 __device__ inline void split_pair(Half<kType> lo, Half<kType> hi, uint32_t (&split)[1])
@@ -232,15 +368,38 @@ __device__ inline void add_six_products(float (&sum)[kDown][kAcross][4], int j,
 
 /* The products on tensor cores of lac_cuda_tiles_run. By warpgroup products (wgmma): compute capability
  * 9.0 alone. By those of a warp (mma.sync): every device from 8.0 on. */
-lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *workspace,
-                               lac_cuda_stream_t stream);
+struct FormArgs {
+    FormChoice choice;
+    unsigned char *splits; /* of a, as bf16 numbers */
+};
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &choice, const FormArgs &form,
+                               void *workspace, lac_cuda_stream_t stream);
 lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 /* The same over the k that both the rows and the columns of a piece of 32 x 32 have. */
 lac_status_t multiply_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *workspace,
                             lac_cuda_stream_t stream);
 /* lac_cuda_tiles_pack and lac_cuda_tiles_joint_pack, where that product is chosen; the counts that say so. */
-lac_status_t pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room, void *memory,
+lac_status_t list_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room, void *memory,
                             lac_cuda_stream_t stream);
+lac_status_t pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool two_f16, int64_t room,
+                            void *memory, lac_cuda_stream_t stream);
+/* Whether floats are two f16 numbers, where the operands allow it; `packed`: a is, or is to be kept. */
+bool takes_two_f16(const lac_cuda_tiles_t *p, bool packed);
+/* The bf16 splits of a by lists that there are, where the product is not of two f16 numbers. */
+lac_status_t pack_bf16(const lac_cuda_tiles_t *p, const TilesChoice &choice, const FormArgs &form,
+                       int64_t room, void *memory, lac_cuda_stream_t stream);
+/* Nothing was found yet: no tile of a product has failed, no line of a or b has a rest; any of them may be
+ * NULL. */
+lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, const ScaledLines *of_a,
+                         const ScaledLines *of_b, lac_cuda_stream_t stream);
+/* Exponents of the lines of a and b, either of which may be NULL, by a sample. */
+lac_status_t find_scales(const lac_cuda_tiles_t *p, const ScaledLines *of_a, const ScaledLines *of_b,
+                         lac_cuda_stream_t stream);
+/* b's planes. `beside`: of what was launched before all is wanted but the last, beside which it may run. */
+lac_status_t pack_planes(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes,
+                         bool beside, lac_cuda_stream_t stream);
+/* Both counts of nonzeros as a sample finds them, multiplied, where sums have some sixteen terms. */
+double fewest_nonzeros(const lac_cuda_tiles_t *p);
 lac_status_t pack_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *of_a, void *of_b,
                         lac_cuda_stream_t stream);
 lac_status_t sample_operands(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);

@@ -113,6 +113,23 @@ LACUNA_WGMMA_STRIPS(BF16, "bf16")
 LACUNA_WGMMA_STRIPS(F16, "f16")
 #undef LACUNA_WGMMA_STRIPS
 
+/* D := A B, or D + A B where `add`; A 64 x 16 in shared memory as wgmma_strips has it, k by k, of one strip,
+ * and B as wgmma_matrix has it, with N of 32, 64, 96 or 128. */
+#define LACUNA_WGMMA_BOTH(columns, sums, outputs, a_at, b_at, add_at, ...)                                   \
+    __device__ inline void wgmma(F16, float(&d)[sums], uint64_t a, uint64_t b, bool add)                     \
+    {                                                                                                        \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " add_at                                              \
+                     ", 0;\nwgmma.mma_async.sync.aligned.m64n" columns "k16.f32.f16.f16 {" outputs           \
+                     "}, " a_at ", " b_at ", p, 1, 1, 1, 0;\n}"                                              \
+                     : __VA_ARGS__                                                                           \
+                     : "l"(a), "l"(b), "r"((int)add));                                                       \
+    }
+LACUNA_WGMMA_BOTH("32", 16, LACUNA_FIRST_16, "%16", "%17", "%18", LACUNA_SUMS_16(0))
+LACUNA_WGMMA_BOTH("64", 32, LACUNA_FIRST_32, "%32", "%33", "%34", LACUNA_SUMS_32(0))
+LACUNA_WGMMA_BOTH("96", 48, LACUNA_FIRST_48, "%48", "%49", "%50", LACUNA_SUMS_32(0), LACUNA_SUMS_16(32))
+LACUNA_WGMMA_BOTH("128", 64, LACUNA_FIRST_64, "%64", "%65", "%66", LACUNA_SUMS_32(0), LACUNA_SUMS_32(32))
+#undef LACUNA_WGMMA_BOTH
+
 /* Up to here these registers hold what they hold: for those that products under way read. */
 template <int kCount> __device__ inline void keep(uint4 (&x)[kCount])
 {
@@ -132,6 +149,10 @@ template <int kCount> __device__ inline void keep(float (&x)[kCount])
 __device__ inline void keep(int &x)
 {
     asm volatile("" : "+r"(x));
+}
+__device__ inline void keep(const char *&x)
+{
+    asm volatile("" : "+l"(x));
 }
 __device__ inline void keep(uint64_t &x)
 {

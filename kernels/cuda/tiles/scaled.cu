@@ -1,0 +1,226 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Floats as two f16 numbers, for the product by tiles: by which power of two each line of an operand is
+ * multiplied, and b as planes of these numbers. */
+#include "tiles.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kThreads = 256;
+constexpr int kScaleSamples = 64, kChunk = 8; /* of each line, so many neighbours along k together */
+constexpr int kTop = 13, kApart = 2; /* the largest sample of a line, or that of its group less 2^kApart, is
+                                        less than twice 2^kTop */
+constexpr double kFewTerms = 16.0;   /* with fewer, two f16 numbers are no better than a plain sum */
+
+/* Line i, k: at x[i * ls + k * ks]. */
+struct LineOperand {
+    const float *x;
+    int64_t ls, ks;
+    int lines;
+    ScaledLines to;
+};
+
+struct ScaleArgs {
+    LineOperand of[2];
+    int k;
+    int first; /* blocks of the first operand, the others are the second's */
+};
+
+/* Where the sample of that number lies. */
+__device__ inline int sampled_k(int sample, int k)
+{
+    constexpr int kChunks = kScaleSamples / kChunk;
+    return k <= kScaleSamples ? sample : (int)((int64_t)(sample / kChunk) * k / kChunks) + sample % kChunk;
+}
+
+/* The exponents of 32 lines, by the largest of a line's samples, and of all of them: few may be not zero.
+ * Neighbours along k are read by neighbours in a warp where these are contiguous, else neighbouring lines. */
+__global__ __launch_bounds__(kThreads) void scale_lines(const __grid_constant__ ScaleArgs g)
+{
+    constexpr int kTurns = kScaleSamples * kWarp / kThreads;
+    __shared__ unsigned most[kWarp], nonzeros;
+    const int t = (int)threadIdx.x;
+    const bool second = (int)blockIdx.x >= g.first;
+    const LineOperand &o = g.of[second];
+    const int group = (int)blockIdx.x - (second ? g.first : 0), line0 = group * kWarp;
+    const bool along = o.ks == 1;
+    if (t < kWarp) most[t] = 0;
+    if (t == 0) nonzeros = 0;
+    dependency_wait();
+    dependents_launch();
+    unsigned largest[2] = {0, 0}, found = 0;
+    float x[kTurns];
+#pragma unroll
+    for (int u = 0; u < kTurns; u++) {
+        const int e = u * kThreads + t, line = line0 + (along ? e / kChunk % kWarp : e % kWarp),
+                  sample = along ? e / (kChunk * kWarp) * kChunk + e % kChunk : e / kWarp,
+                  k = sampled_k(sample, g.k);
+        x[u] = line < o.lines && k < g.k ? o.x[line * o.ls + k * o.ks] : 0.0f;
+    }
+#pragma unroll
+    for (int u = 0; u < kTurns; u++) {
+        const unsigned size = __float_as_uint(x[u]) & 0x7fffffffu;
+        found += size != 0;
+        if (size < 0x7f800000u) largest[u % 2] = max(largest[u % 2], size);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        atomicMax(most + (along ? (t / kChunk + i * (kThreads / kChunk)) % kWarp : t % kWarp), largest[i]);
+    atomicAdd(&nonzeros, found);
+    __syncthreads();
+    if (t >= kWarp) return;
+    const int any = (int)(__reduce_max_sync(kFull, most[t]) >> 23),
+              size = max((int)(most[t] >> 23), any - kApart);
+    const int exponent = any ? kTop - (size - 127) : 0;
+    o.to.exponents[line0 + t] = max(-126, min(126, exponent));
+    if (t == 0 && nonzeros) atomicAdd(o.to.nonzeros, (unsigned long long)nonzeros);
+}
+
+struct BeginArgs {
+    TilesSpace product;
+    ScaledLines of[2];
+    int tiles[2];
+};
+
+/* Counts begin at 0. One block. */
+__global__ void begin_counts(const __grid_constant__ BeginArgs g)
+{
+    dependents_launch();
+    dependency_wait();
+    const int t = (int)threadIdx.x;
+    if (g.product.failed_count) {
+        if (t == 0) *g.product.failed_count = *g.product.next = 0;
+        if (t < kSampled) g.product.sampled[t] = 0;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        if (!g.tiles[i]) continue;
+        if (t == 0) *g.of[i].nonzeros = 0, *g.of[i].wide = 0;
+        for (int tile = t; tile < g.tiles[i]; tile += (int)blockDim.x) g.of[i].rests[tile] = 0;
+    }
+}
+
+struct PlanesArgs {
+    const float *b;
+    int64_t ldb;
+    int n, k;
+    Planes planes;
+    TilesChoice choice;
+    bool beside;
+};
+
+constexpr int kAcross = 16, kDown = kThreads / kAcross, kRowsEach = 4;
+
+/* Looks for those of sixteen columns that do not fit. Kept out of the way of all others. */
+__device__ __noinline__ void leave_rests(const PlanesArgs &g, int k, int col, uint16_t *at)
+{
+    for (int i = 0; i < min(kPlaneColumns, g.n - col); i++)
+        leave_rest(g.planes.scaled, col + i, k, g.b[k * g.ldb + col + i], g.planes.scaled.exponents[col + i],
+                   at + i % 2 * 8 + i / 2, g.planes.columns);
+}
+
+/* Sixteen columns of a row of b, of which `left` are inside; kWhole: all. */
+template <bool kWhole>
+__device__ inline void load_sixteen(const float *at, int left, float (&x)[kPlaneColumns])
+{
+#pragma unroll
+    for (int i = 0; i < kPlaneColumns; i += 4) {
+        float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (kWhole || left > i + 3) {
+            four = __ldg((const float4 *)(at + i)); /* two of a thread's are in one sector */
+        } else {
+            if (left > i) four.x = at[i];
+            if (left > i + 1) four.y = at[i + 1];
+            if (left > i + 2) four.z = at[i + 2];
+        }
+        x[i] = four.x, x[i + 1] = four.y, x[i + 2] = four.z, x[i + 3] = four.w;
+    }
+}
+
+/* The planes of kDown kRowsEach k; a thread has sixteen columns. Grid (columns, k). Bytes: 4 per element of b
+ * read, 4 written. */
+template <bool kWhole>
+__global__ __launch_bounds__(kThreads) void split_planes(const __grid_constant__ PlanesArgs g)
+{
+    const int col = ((int)blockIdx.x * kAcross + (int)threadIdx.x % kAcross) * kPlaneColumns,
+              k0 = ((int)blockIdx.y * kDown + (int)threadIdx.x / kAcross) * kRowsEach;
+    const bool inside = col < g.planes.columns;
+    if (!g.beside) dependency_wait();
+    dependents_launch();
+    int exponent[kPlaneColumns] = {};
+#pragma unroll
+    for (int i = 0; i < kPlaneColumns && inside; i += 4) {
+        const int4 four = *(const int4 *)(g.planes.scaled.exponents + col + i);
+        exponent[i] = four.x, exponent[i + 1] = four.y, exponent[i + 2] = four.z, exponent[i + 3] = four.w;
+    }
+    for (int k = k0; k < k0 + kRowsEach && chosen(g.choice, false); k++) {
+        const bool live = inside && k < g.k;
+        float x[kPlaneColumns] = {};
+        if (live) load_sixteen<kWhole>(g.b + k * g.ldb + col, g.n - col, x);
+        uint32_t word[kPlaneColumns / 2][2];
+        bool fit = true;
+#pragma unroll
+        for (int w = 0; w < kPlaneColumns / 2; w++) { /* even columns, then odd ones */
+            const int i = w % 4 * 4 + w / 4;
+            const float lo = power_of_two(exponent[i]) * x[i], hi = power_of_two(exponent[i + 2]) * x[i + 2];
+            fit = fit && fits_two_f16(x[i], lo) && fits_two_f16(x[i + 2], hi);
+            split_two_f16(lo, hi, word[w]);
+        }
+        if (!live) continue;
+        unsigned char *const at = g.planes.at + k * g.planes.pitch() + col * 2;
+#pragma unroll
+        for (int p = 0; p < 2; p++)
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                *(uint4 *)(at + p * g.planes.columns * (int64_t)2 + h * 16) =
+                    make_uint4(word[4 * h][p], word[4 * h + 1][p], word[4 * h + 2][p], word[4 * h + 3][p]);
+        if (!fit) leave_rests(g, k, col, (uint16_t *)at);
+    }
+    if (g.beside) dependency_wait(); /* what waits for this one waits for those before it, too */
+}
+
+} // namespace
+
+lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, const ScaledLines *of_a,
+                         const ScaledLines *of_b, lac_cuda_stream_t stream)
+{
+    BeginArgs g = {};
+    if (product) g.product = *product;
+    if (of_a) g.of[0] = *of_a, g.tiles[0] = (int)ceil_div(p->m, kTileRows);
+    if (of_b) g.of[1] = *of_b, g.tiles[1] = (int)ceil_div(p->n, kTileCols);
+    return launch(begin_counts, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+}
+
+lac_status_t find_scales(const lac_cuda_tiles_t *p, const ScaledLines *of_a, const ScaledLines *of_b,
+                         lac_cuda_stream_t stream)
+{
+    ScaleArgs g = {};
+    g.k = (int)p->k;
+    if (of_a) g.of[0] = {(const float *)p->a, p->ars, p->acs, (int)p->m, *of_a};
+    if (of_b) g.of[1] = {(const float *)p->b, 1, p->ldb, (int)p->n, *of_b};
+    g.first = of_a ? (int)ceil_div(p->m, kTileRows) * kRowGroups : 0;
+    const int blocks = g.first + (of_b ? (int)ceil_div(p->n, kTileCols) * kRowGroups : 0);
+    return launch(scale_lines, {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+}
+
+lac_status_t pack_planes(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes,
+                         bool beside, lac_cuda_stream_t stream)
+{
+    const PlanesArgs g = {(const float *)p->b, p->ldb, (int)p->n, (int)p->k, planes, choice, beside};
+    const dim3 grid((unsigned)ceil_div(planes.columns, kAcross * kPlaneColumns),
+                    (unsigned)ceil_div(p->k, kDown * kRowsEach));
+    return launch(p->n % kPlaneColumns ? split_planes<false> : split_planes<true>,
+                  {grid, dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+}
+
+double fewest_nonzeros(const lac_cuda_tiles_t *p)
+{
+    const double samples = (double)min<int64_t>(p->k, kScaleSamples);
+    return kFewTerms / (double)p->k * (samples * (double)p->m) * (samples * (double)p->n);
+}
+
+} // namespace lacuna
