@@ -42,6 +42,11 @@ typedef enum lac_role {
 typedef struct lac_exec lac_exec_t; /* what a run may use; each backend knows its own */
 typedef struct lac_route lac_route_t;
 
+/* What is to be known of a row beside its role. Any density: it may pay where nothing is zero, too. Few
+ * terms: of the role NATIVE; it serves beside a vendor's product by predictions alone where sums have few
+ * terms. */
+enum { LAC_ROUTE_ANY_DENSITY = 1, LAC_ROUTE_FEW_TERMS = 2 };
+
 /* One row of the table. The functions take the row itself, so that one file can serve both sides. */
 struct lac_route {
     const char *name; /* the backend name that forces it */
@@ -54,7 +59,7 @@ struct lac_route {
                         lac_outcome_t *out);
     /* True where run does what p->epilogue says on its way; NULL: never. */
     bool (*fuses_epilogue)(const lac_route_t *route, const lac_problem_t *p);
-    bool any_density; /* may pay where nothing is zero, too */
+    unsigned traits; /* LAC_ROUTE_...: 0, or those that hold */
 };
 
 /* Rows that a route table has at most: as many a site can learn, and a decision's record can list. Each table

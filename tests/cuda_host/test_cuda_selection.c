@@ -188,6 +188,9 @@ static void test_choices(void **state)
         {{"rrr", "pp", 1, 1000000000, 1, 0.001, -1}, "dense", LAC_SIDE_NONE},
         {{"rrr", "fp", 4096, 4096, 4096, 1.0, -1}, "tiles", LAC_SIDE_LEFT},
         {{"rrr", "pp", 256, 256, 256, 1.0, 1.0}, "dense", LAC_SIDE_NONE},
+        {{"rrr", "pp", 300, 4, 300, -1, -1}, "native", LAC_SIDE_NONE},
+        {{"rrr", "pp", 300, 5, 300, -1, -1}, "dense", LAC_SIDE_NONE},
+        {{"rrr", "pp", 3000, 4, 3000, -1, -1}, "dense", LAC_SIDE_NONE},
     };
     lac_problem_t p;
     lac_meta_t *meta[2];

@@ -29,7 +29,7 @@ static const lac_route_t cheap = {
 static const lac_route_t dear = {
     .name = "u", .role = LAC_ROLE_SPARSE, .side = LAC_SIDE_RIGHT, .applicable = fits, .cost_us = cost_us};
 static const lac_route_t tiled = {
-    .name = "t", .role = LAC_ROLE_SPARSE, .side = LAC_SIDE_LEFT, .any_density = true};
+    .name = "t", .role = LAC_ROLE_SPARSE, .side = LAC_SIDE_LEFT, .traits = LAC_ROUTE_ANY_DENSITY};
 static const lac_route_t dense = {
     .name = "k", .role = LAC_ROLE_DENSE, .side = LAC_SIDE_NONE, .applicable = fits, .cost_us = cost_us};
 

@@ -130,4 +130,4 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_adaptive[] =
-    LAC_ROUTE_ONE(adaptive, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, true);
+    LAC_ROUTE_ONE(adaptive, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, LAC_ROUTE_ANY_DENSITY);

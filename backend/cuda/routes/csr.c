@@ -216,7 +216,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_csr[] =
-    LAC_ROUTE_SIDES(csr, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, false);
+    LAC_ROUTE_SIDES(csr, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, 0);
 
 /* When steps pay, what they cost, and the keeping of them. */
 

@@ -165,4 +165,4 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_cusparse[] =
-    LAC_ROUTE_SIDES(cusparse, applicable, cost_us, bytes, run, NULL, false);
+    LAC_ROUTE_SIDES(cusparse, applicable, cost_us, bytes, run, NULL, 0);

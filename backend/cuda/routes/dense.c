@@ -276,7 +276,7 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
 }
 
 const lac_route_t lac_cuda_route_dense[] =
-    LAC_ROUTE_ONE(dense, applicable_dense, cost_us_dense, bytes_dense, run_dense, NULL, false);
+    LAC_ROUTE_ONE(dense, applicable_dense, cost_us_dense, bytes_dense, run_dense, NULL, 0);
 
 /* Every product summed in double by one kernel of our own: the reference route, and the dense route of a
  * machine that has no cuBLAS. */
@@ -346,9 +346,9 @@ static lac_status_t run_f64(const lac_route_t *route, lac_exec_t *exec, const la
 }
 
 const lac_route_t lac_cuda_route_reference[] =
-    LAC_ROUTE_ONE(reference, applicable_f64, cost_us_f64, bytes_f64, run_f64, NULL, false);
+    LAC_ROUTE_ONE(reference, applicable_f64, cost_us_f64, bytes_f64, run_f64, NULL, 0);
 const lac_route_t lac_cuda_route_native[] =
-    LAC_ROUTE_ONE(native, applicable_f64, cost_us_f64, bytes_f64, run_f64, NULL, false);
+    LAC_ROUTE_ONE(native, applicable_f64, cost_us_f64, bytes_f64, run_f64, NULL, LAC_ROUTE_FEW_TERMS);
 
 /* The trivial route on a device: nothing to sum, so c is only scaled. */
 
@@ -380,4 +380,4 @@ static lac_status_t run_trivial(const lac_route_t *route, lac_exec_t *exec, cons
 }
 
 const lac_route_t lac_cuda_route_trivial[] =
-    LAC_ROUTE_ONE(trivial, applicable_trivial, cost_us_trivial, bytes_trivial, run_trivial, NULL, false);
+    LAC_ROUTE_ONE(trivial, applicable_trivial, cost_us_trivial, bytes_trivial, run_trivial, NULL, 0);

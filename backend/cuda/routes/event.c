@@ -570,4 +570,4 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_event[] =
-    LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, false);
+    LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, 0);

@@ -141,4 +141,4 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_stream[] =
-    LAC_ROUTE_ONE(stream, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, false);
+    LAC_ROUTE_ONE(stream, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, 0);

@@ -297,7 +297,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_tiles[] =
-    LAC_ROUTE_SIDES(tiles, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, true);
+    LAC_ROUTE_SIDES(tiles, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, LAC_ROUTE_ANY_DENSITY);
 
 /* Lists of active k and pieces of a frozen S: made once, in as much memory as they turn out to need. */
 

@@ -102,4 +102,4 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_host_route_bitmask[] =
-    LAC_ROUTE_SIDES(bitmask, applicable, cost_us, bytes, run, NULL, false);
+    LAC_ROUTE_SIDES(bitmask, applicable, cost_us, bytes, run, NULL, 0);

@@ -239,7 +239,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_host_route_csr[] = LAC_ROUTE_SIDES(csr, applicable, cost_us, bytes, run, NULL, false);
+const lac_route_t lac_host_route_csr[] = LAC_ROUTE_SIDES(csr, applicable, cost_us, bytes, run, NULL, 0);
 
 /* CSR of S: two passes over a dense buffer, or one counting sort over CSC. */
 

@@ -241,7 +241,7 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
 }
 
 const lac_route_t lac_host_route_dense[] =
-    LAC_ROUTE_ONE(dense, applicable_dense, cost_us_dense, bytes_dense, run_dense, NULL, false);
+    LAC_ROUTE_ONE(dense, applicable_dense, cost_us_dense, bytes_dense, run_dense, NULL, 0);
 
 /* The native route: our own blocked dense kernel, where no BLAS is found or its integers are too short. */
 
@@ -401,7 +401,7 @@ static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const
 }
 
 const lac_route_t lac_host_route_native[] =
-    LAC_ROUTE_ONE(native, applicable_native, cost_us_native, bytes_native, run_native, NULL, false);
+    LAC_ROUTE_ONE(native, applicable_native, cost_us_native, bytes_native, run_native, NULL, 0);
 
 /* The reference route: every product summed in long double, to compare against; runs only when forced. */
 
@@ -451,7 +451,7 @@ static lac_status_t run_reference(const lac_route_t *route, lac_exec_t *exec, co
 }
 
 const lac_route_t lac_host_route_reference[] = LAC_ROUTE_ONE(
-    reference, applicable_reference, cost_us_reference, bytes_reference, run_reference, NULL, false);
+    reference, applicable_reference, cost_us_reference, bytes_reference, run_reference, NULL, 0);
 
 /* The trivial route: nothing to sum, so c is only scaled. */
 
@@ -489,4 +489,4 @@ static lac_status_t run_trivial(const lac_route_t *route, lac_exec_t *exec, cons
 }
 
 const lac_route_t lac_host_route_trivial[] =
-    LAC_ROUTE_ONE(trivial, applicable_trivial, cost_us_trivial, bytes_trivial, run_trivial, NULL, false);
+    LAC_ROUTE_ONE(trivial, applicable_trivial, cost_us_trivial, bytes_trivial, run_trivial, NULL, 0);

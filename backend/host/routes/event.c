@@ -359,8 +359,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_host_route_event[] =
-    LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, NULL, false);
+const lac_route_t lac_host_route_event[] = LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, NULL, 0);
 
 /* Four ways to one list; each writes into the same workspace. */
 
