@@ -198,8 +198,8 @@ void errors(const Bench &x, const lac_cuda_tiles_t &p, int step, double *mean, d
 void judge_problem(Bench &x, int kind, const char *name)
 {
     const Pattern all = {"", 1, 1, 2.0};
-    enum { kOurs, kPortable, kJoint, kTheirs, kWays };
-    static const char *const names[] = {"", "portable_", "joint_", "cublas_"};
+    enum { kOurs, kTwoF16, kPortable, kJoint, kTheirs, kWays };
+    static const char *const names[] = {"", "two_f16_", "portable_", "joint_", "cublas_"};
     const int step = x.k > 10000 ? 16 : 4;
     fill_pattern<<<1024, 256>>>(x.a, x.m, x.k, all, kind, 21);
     fill_pattern<<<1024, 256>>>(x.b, x.k, x.n, all, kind, 22);
@@ -209,8 +209,9 @@ void judge_problem(Bench &x, int kind, const char *name)
             (long long)x.m, (long long)x.k, (long long)x.n, name);
     x.first = false;
     for (int way = kOurs; way < kWays; way++) {
-        if (way == kJoint && !lac_cuda_tiles_warpgroups_here()) continue;
+        if ((way == kJoint || way == kTwoF16) && !lac_cuda_tiles_warpgroups_here()) continue;
         lac_cuda_tiles_t t = product(x);
+        t.form = way == kTwoF16 ? LAC_CUDA_FORM_F16 : LAC_CUDA_FORM_BF16;
         t.portable = way == kPortable, t.joint = way == kJoint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
         if ((way == kTheirs ? sgemm(x) : lac_cuda_tiles_run(&t, x.workspace, stream)) != LAC_OK) exit(2);
         double mean, worst;
