@@ -71,7 +71,8 @@ struct Lines {
 };
 Lines lines_of(const lac_cuda_tiles_t &panel, const TilesSpace &space, bool first, void *made, TilesPacked *a)
 {
-    const bool two_f16 = takes_two_f16(&panel, panel.packed) && panel.joint != LAC_CUDA_JOINT_ON;
+    const bool two_f16 =
+        takes_two_f16(&panel, panel.packed) && space.planes.at && panel.joint != LAC_CUDA_JOINT_ON;
     const int64_t room = panel.packed ? panel.room : lac_cuda_tiles_room(panel.k);
     *a = tiles_packed(panel.dt, panel.m, panel.k, room, panel.packed ? (void *)panel.packed : made);
     return {two_f16, *a, two_f16 && !panel.packed ? &a->scaled : nullptr,
@@ -142,9 +143,9 @@ extern "C" bool lac_cuda_tiles_in_f16(int64_t m, int64_t n, int64_t k, bool pack
 
 bool lacuna::takes_two_f16(const lac_cuda_tiles_t *p, bool packed)
 {
-    const bool can = p->dt == LAC_F32 && !p->portable && major_capability() == 9;
-    return can && (p->form == LAC_CUDA_FORM_AUTO ? lac_cuda_tiles_in_f16(p->m, p->n, p->k, packed)
-                                                 : p->form == LAC_CUDA_FORM_F16);
+    if (p->dt != LAC_F32 || p->portable || major_capability() != 9) return false;
+    return p->form == LAC_CUDA_FORM_AUTO ? lac_cuda_tiles_in_f16(p->m, p->n, p->k, packed)
+                                         : p->form == LAC_CUDA_FORM_F16;
 }
 
 extern "C" bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k)
@@ -157,7 +158,8 @@ extern "C" int64_t lac_cuda_tiles_bytes(lac_dt_t dt, int64_t m, int64_t n, int64
     using namespace lacuna;
     const int64_t rows = panel_rows(m, n, k), room = lac_cuda_tiles_room(k);
     /* of floats that are packed: for bf16 splits, where two f16 numbers do not do */
-    const bool made = !packed || (dt == LAC_F32 && lac_cuda_tiles_warpgroups_here());
+    const bool made =
+        !packed || has_planes(dt, rows, n, k) || (dt == LAC_F32 && lac_cuda_tiles_in_f16(m, n, k, true));
     return space_bytes(dt, m, n, k) + (made ? lac_cuda_tiles_packed_bytes(dt, rows, k, room) : 0);
 }
 
@@ -226,6 +228,9 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
         if (p->bits) panel.bits += p->bits_transposed ? i / 64 : i * p->bits_words;
         TilesPacked packed;
         const TilesSpace space = tiles_space(panel.dt, panel.m, panel.n, panel.k, workspace);
+        const bool one_sided = panel.packed && panel.joint == LAC_CUDA_JOINT_OFF;
+        if (one_sided && takes_two_f16(&panel, true) && !space.planes.at)
+            panel.packed = nullptr; /* two f16 numbers are no use without planes: once more, as bf16 ones */
         const Lines lines = lines_of(panel, space, i == 0, made, &packed);
         status = begin_tiles(&panel, &space, lines.of_a, lines.of_b, stream);
         if (status == LAC_OK && sampled) status = sample_operands(&panel, workspace, stream);

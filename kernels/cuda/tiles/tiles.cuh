@@ -196,6 +196,16 @@ struct Planes {
 };
 constexpr int kPlaneColumns = 16;
 
+/* Whether there is room for planes of b in the workspace: where they may pay, and are not too large; and
+ * where they are small, so that any product can be tested. */
+inline bool has_planes(lac_dt_t dt, int64_t m, int64_t n, int64_t k)
+{
+    constexpr int64_t kSmall = 1 << 24, kLarge = INT64_C(1) << 31;
+    const int64_t bytes = k * round_up(n, kPlaneColumns) * 4;
+    return dt == LAC_F32 && lac_cuda_tiles_warpgroups_here() &&
+           (bytes <= kSmall || (bytes <= kLarge && lac_cuda_tiles_in_f16(m, n, k, true)));
+}
+
 /* Where things lie in the workspace of a product. */
 struct TilesSpace {
     int tiles_n;
@@ -218,7 +228,7 @@ inline TilesSpace tiles_space(lac_dt_t dt, int64_t m, int64_t n, int64_t k, void
     s.tiles_n = (int)ceil_div(n, kTileCols), s.tiles = tiles_m * s.tiles_n;
     s.across = (int)ceil_div(s.tiles_n, shape_of(dt).wide), s.works = (int)(tiles_m * s.across);
     Cutter cut = {(unsigned char *)workspace, (unsigned char *)workspace};
-    if (dt == LAC_F32 && lac_cuda_tiles_warpgroups_here()) {
+    if (has_planes(dt, m, n, k)) {
         s.planes.columns = (int)round_up(n, kPlaneColumns);
         s.planes.at = cut.take(k * s.planes.pitch());
         s.planes.scaled = scaled_lines(&cut, s.tiles_n);
