@@ -439,12 +439,13 @@ __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &
  * Mapping   a block per multiprocessor does tile after tile of 128 x 128 (of two bytes an element two
  *           neighbours) or, where k is shared out, parts of their steps. Two warpgroups fill stages in turns:
  *           rows of b that a step names, and a's splits by bulk copies. Two multiply. Of floats each has 64
- *           columns of b, whose splits are wgmma's first operand, from registers, and the row groups of a
- *           that want the step; they take the next step, or the next tile's, while the tensor cores do one.
+ *           columns of b, wgmma's first operand, as bf16 splits from registers, as two f16 numbers from where
+ *           they came, and the row groups of a that want the step; they take the next step, or the next
+ *           tile's, while the tensor cores do one.
  *           Of two bytes each has two row groups, wgmma's first operand, and all columns, its second, both
  *           where they came; a step is begun before the last one is done.
- * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a (2 of two-byte elements) for each row group whose
- *           step it is; mostly from cache.
+ * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a (4 as two f16 numbers, 2 of two-byte elements) for
+ *           each row group whose step it is; mostly from cache.
  * Order     steps as listed: 32 k at a time in the tensor cores, the sums of these by fp32 additions; of
  *           two-byte elements all k in the tensor cores; parts in ascending order.
  */

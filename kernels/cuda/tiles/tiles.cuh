@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What the kernels of the product by tiles share: shapes, workspace, the three bf16 splits of a float and the
- * one of an element of two bytes, and which tile and steps a block has. */
+ * What the kernels of the product by tiles share: shapes, workspace, the three bf16 splits of a float, or the
+ * two f16 numbers, and the one of an element of two bytes, and which tile and steps a block has. */
 #ifndef LACUNA_CUDA_TILES_TILES_CUH
 #define LACUNA_CUDA_TILES_TILES_CUH
 
