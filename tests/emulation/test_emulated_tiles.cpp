@@ -500,6 +500,16 @@ void check_halves_apart()
     check(in_two_bytes(c));
 }
 
+/* An element that f16 cannot hold, of either operand, most often where no sample of its line sees it. */
+void check_rests()
+{
+    Case c = {};
+    c.m = 140, c.n = 133, c.k = 150, c.alpha = 1.0f, c.special = 5000.0f, c.form = LAC_CUDA_FORM_F16,
+    c.device = 1;
+    c.zero_rows = c.zero_cols = c.b_rows = c.b_cols = 1, c.density = c.b_density = 1.0;
+    for (c.seed = 1; c.seed <= 4; c.seed++) check(c);
+}
+
 /* What has no kernel is refused. */
 void check_refused(Case c)
 {
@@ -527,6 +537,7 @@ int main(int argc, char **argv)
     check_alignment();
     check_refused(random_case(first, largest));
     check_halves_apart();
+    check_rests();
     for (int t = 0; t < cases; t++) {
         Case c = random_case(first + (unsigned)t, largest);
         check(c);
