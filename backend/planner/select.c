@@ -79,9 +79,9 @@ static bool is_either(const lac_route_t *route)
     return route->role == LAC_ROLE_EITHER;
 }
 
-/* With so few terms our dense kernel of a device took less than cuBLAS in 44 of the 46 random products where
- * it is predicted to, by a fourth in the mean, and 6 and 8 % more in the others (regret_2026-11-26.json,
- * H200; on an H100 the same). */
+/* With so few terms our dense kernel of a device took less than cuBLAS in 45 of the 47 random products where
+ * it is predicted to, by a third in the mean, and 5 and 10 % more in the others (h200/regret.json,
+ * 2026-11-26). */
 #define FEW_TERMS 4
 
 /* Our dense kernel stands in for a vendor's. Beside one it serves only where it was seen to be faster, or is
