@@ -6,13 +6,13 @@
 #include "base/environment.h"
 #include "base/status.h"
 #include "operand/check.h"
+#include "planner/device_timing.h"
 #include "planner/dispatch.h"
 #include "planner/statistics.h"
 #include "lacuna/context.h"
 #include "interpose.h"
 #include "operand/registry.h"
 #include "planner/select.h"
-#include "planner/timing.h"
 #include "planner/spmm_autotune.h"
 
 #include <math.h>

@@ -5,8 +5,8 @@
 set(LACUNA_CUDA_CORE base/clock.c base/gather.c base/library.c base/memory.c operand/metadata.c operand/problem.c route/machine.c route/route.c
   route/sided.c)
 set(LACUNA_CUDA_OWN
-  runtime/backend.c runtime/capture.c runtime/event_timer.c runtime/exec.c runtime/machine.c runtime/memory.c runtime/nccl.c
-  runtime/probe.c runtime/tune.c runtime/vendor.c
+  runtime/backend.c runtime/branch.c runtime/capture.c runtime/event_timer.c runtime/exec.c runtime/machine.c runtime/memory.c
+  runtime/nccl.c runtime/open.c runtime/probe.c runtime/tune.c runtime/vendor.c
   routes/adaptive.c routes/bitmask.c routes/csr.c routes/cusparse.c routes/dense.c routes/event.c routes/gather.c routes/stream.c routes/table.c routes/tiles.c
   formats/dense_view.c formats/formats.c
   operators/batch.c operators/csr.c operators/epilogue.c operators/lif.c operators/link.c operators/sddmm.c operators/slice.c operators/spmm.c)

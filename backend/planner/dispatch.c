@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The dispatcher reads as the call goes: fill in densities, select, run, learn, report. */
-#include "timing.h"
 #include "dispatch.h"
+#include "device_timing.h"
 #include "history.h"
 #include "select.h"
 #include "shadow.h"
+#include "timing.h"
 #include "base/status.h"
 #include "base/log.h"
 
@@ -344,7 +345,8 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
     if (gave_up && request->decision) /* the record names what ran */
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
     if (request->declined) decline(ctx, site, request);
-    if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, choice, took_us);
+    if (compared && !status && !request->declined)
+        lac_shadow_end(ctx, &shadow, p, request->symbol, choice, took_us);
     lac_shadow_free(&shadow);
     if (!status) lac_report_call(ctx, site, p, request, choice, took_us);
     return status;

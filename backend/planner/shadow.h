@@ -4,7 +4,7 @@
 #ifndef LACUNA_PLANNER_SHADOW_H
 #define LACUNA_PLANNER_SHADOW_H
 
-#include "dispatch.h"
+#include "context.h"
 #include "select.h"
 
 /* C as it was before the call, in the program's own memory: m x n by rows, and on a device the whole stretch
@@ -14,24 +14,6 @@ typedef struct lac_shadow {
     int64_t low, count; /* a device's: c->buf[low] is the first of so many floats: devices compute in f32 */
 } lac_shadow_t;
 
-/* Writes the line, from two results and two times. Element (i, j) of a result lies at
- * buf[i * rs + j * cs]. */
-typedef struct lac_shadow_result {
-    const void *buf;
-    lac_inc_t rs, cs;
-    double us;
-} lac_shadow_result_t;
-void lac_shadow_report(const lac_problem_t *p, const lac_request_t *request, const lac_route_t *first,
-                       const lac_shadow_result_t *mine, const lac_route_t *second,
-                       const lac_shadow_result_t *other);
-
-/* On a device: the two halves of what stands below. */
-
-bool lac_shadow_begin_device(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p);
-lac_status_t lac_shadow_end_device(lac_ctx_t *ctx, const lac_shadow_t *shadow, const lac_problem_t *p,
-                                   const lac_request_t *request, const lac_choice_t *choice,
-                                   const lac_choice_t *second);
-
 /* Counts the call; true for every N-th one where comparing is on. */
 bool lac_shadow_due(lac_ctx_t *ctx);
 
@@ -40,8 +22,8 @@ bool lac_shadow_begin(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t 
 
 /* Runs the second route outside the caller's c and writes one line: largest difference, where, and the ratio
  * of the times. took_us is the call's; on a device, which it says nothing of, both routes are timed anew. */
-void lac_shadow_end(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p,
-                    const lac_request_t *request, const lac_choice_t *choice, double took_us);
+void lac_shadow_end(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p, const char *symbol,
+                    const lac_choice_t *choice, double took_us);
 
 void lac_shadow_free(lac_shadow_t *shadow);
 

@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A factor per route and site: measured over predicted time, robust to noise, which only ever adds. */
 #include "timing.h"
-#include "history.h"
-#include "spmm_autotune.h"
 
 #include <math.h>
 
@@ -278,7 +276,7 @@ static double risk_us(const lac_ctx_t *ctx, const lac_route_t *route, double cos
     return fmax(TRIAL_WORST * cost_us - serving_us, 0.0);
 }
 
-static bool is_calm(const lac_site_t *site)
+bool lac_timing_calm(const lac_site_t *site)
 {
     return site->calls < CALM_CALLS && site->dense_us < CALM_BELOW;
 }
@@ -286,7 +284,7 @@ static bool is_calm(const lac_site_t *site)
 /* Early enough to know what a trial is compared with, and late enough to be worth it. */
 static bool is_hot(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    if (is_asynchronous(ctx)) return site->calls >= HOT_CALLS && !is_calm(site);
+    if (is_asynchronous(ctx)) return site->calls >= HOT_CALLS && !lac_timing_calm(site);
     bool serves_sparse = site->route && is_sparse(site->route);
     return serves_sparse ? site->calls >= HOT_CALLS : lac_timing_is_known(site, site->dense_row);
 }
@@ -433,58 +431,4 @@ bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row, uin
     if (site->runs[row] < RUNS_KNOWN) return true;
     bool may_pay = site->left.break_even > 0.0 || site->right.break_even > 0.0;
     return may_pay && call % WANT_EVERY == 0;
-}
-
-/* Clocks few runs: the first ones of a route at a site, and one of many afterwards. */
-
-#define CLOCK_EVERY                                                                                          \
-    1024 /* calls of a site whose route is known: a timed one takes a kernel and two events more */
-
-static bool has_clock(const lac_ctx_t *ctx)
-{
-    return ctx->policy.learn && ctx->backend && ctx->backend->clock;
-}
-
-bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_t *choice)
-{
-    if (!site || !has_clock(ctx) || choice->row < 0) return false;
-    bool tells = choice->route->role != LAC_ROLE_EITHER, /* else its time hangs on what nobody knows */
-        known = lac_timing_is_known(site, choice->row);
-    bool due = tells && (known ? site->calls % CLOCK_EVERY == 0 : !is_calm(site));
-    if (due && ctx->backend->clock->begin(ctx->exec)) return true;
-    lac_timing_spend(ctx, site, choice->cost_us);
-    return false;
-}
-
-void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
-                           const lac_choice_t *choice)
-{
-    lac_timing_tag_t mark = {site ? site->id : 0, choice->row, 0.0};
-    if (site) mark.predicted_us = choice->route->cost_us(choice->route, p, &ctx->machine);
-    ctx->backend->clock->end(ctx->exec, &mark);
-}
-
-/* What the caller's one call for a whole batch took, as the time of one product by the dense route alone:
- * routes that make one after the other are charged what a product costs more that way. */
-static double alone_us(const lac_site_t *site, int row, double us)
-{
-    uint64_t count = lac_site_batch_count(&site->key);
-    return count && row == site->dense_row ? us / (double)count + site->shape.account.extra_us : us;
-}
-
-void lac_device_timing_collect(lac_ctx_t *ctx)
-{
-    lac_timing_tag_t mark;
-    double us;
-    if (!has_clock(ctx)) return;
-    while (ctx->backend->clock->done(ctx->exec, &mark, &us)) {
-        if (mark.row >= LAC_SPMM_AUTOTUNE_ROW) {
-            lac_spmm_autotune_learn(ctx->autotune, &mark, us);
-            continue;
-        }
-        lac_site_t *site = lac_site_numbered(&ctx->sites, mark.site); /* it may be gone by now */
-        if (site)
-            lac_history_timed(ctx, site, &site->shape, mark.row, mark.predicted_us,
-                              alone_us(site, mark.row, us));
-    }
 }

@@ -43,6 +43,9 @@ bool lac_timing_rests(const lac_ctx_t *ctx, const lac_site_t *site);
  * be weighed again all the same. */
 bool lac_timing_weighs(const lac_ctx_t *ctx, const lac_site_t *site, unsigned *epoch);
 
+/* True where a device's site is too new, and its products too short, for a run to be timed. */
+bool lac_timing_calm(const lac_site_t *site);
+
 /* True where the route in `row` was measured often enough at this site. */
 bool lac_timing_is_known(const lac_site_t *site, int row);
 
@@ -87,19 +90,5 @@ double lac_timing_follow(double before, double now);
 /* True where the time of this call of the site, counted from 1, is worth measuring though it is left to the
  * caller's BLAS. */
 bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row, uint64_t call);
-
-/* Timing where calls return before their work is done: some runs are clocked on the device, and what they
- * took is learned by later calls. */
-
-/* Starts the device's clock for a run of `choice`, if its time is worth knowing. Returns true where
- * lac_device_timing_end has to follow; otherwise the site is charged what was predicted. */
-bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_t *choice);
-
-/* The run is queued. A run that gave up (its site is NULL) teaches nothing. */
-void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
-                           const lac_choice_t *choice);
-
-/* Teaches the sites what has been measured since. */
-void lac_device_timing_collect(lac_ctx_t *ctx);
 
 #endif

@@ -5,6 +5,7 @@
  * answer. */
 #include "unit_support.h"
 #include "base/clock.h"
+#include "planner/device_timing.h"
 #include "planner/timing.h"
 #include "planner/dispatch.h"
 

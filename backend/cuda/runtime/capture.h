@@ -7,8 +7,6 @@
 #ifndef LACUNA_CUDA_RUNTIME_CAPTURE_H
 #define LACUNA_CUDA_RUNTIME_CAPTURE_H
 
-#include "exec.h"
-
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
@@ -26,9 +24,5 @@ void lac_cuda_alone_end(void);
  * error. begin returns what end restores. */
 enum cudaStreamCaptureMode lac_cuda_capture_relaxed_begin(void);
 void lac_cuda_capture_relaxed_end(enum cudaStreamCaptureMode mode);
-
-/* A branch in the caller's graph: two ways, and a probe of the data that chooses at each launch. */
-
-lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch);
 
 #endif

@@ -125,6 +125,8 @@ uint64_t lac_cuda_allocation(lac_exec_t *exec, const void *buf);
 uint64_t lac_cuda_context_number(void);
 lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads);
 lac_status_t lac_cuda_scan_bits(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, const uint64_t *bits);
+/* A branch in the caller's graph: two ways, and a probe of the data that chooses at each launch. */
+lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch);
 extern const lac_device_t lac_cuda_device;
 extern const lac_memory_t lac_cuda_memory;
 
