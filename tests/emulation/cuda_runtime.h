@@ -23,20 +23,21 @@
 #define __grid_constant__
 #define __align__(n) alignas(n)
 
-struct EmulatedCoordinate {
-    EmulatedIndex (*of)();
+template <typename Of> struct EmulatedCoordinate {
+    Of of;
     unsigned EmulatedIndex::*axis;
     operator unsigned() const { return of().*axis; }
 };
-struct EmulatedVector {
-    EmulatedCoordinate x, y, z;
-    constexpr explicit EmulatedVector(EmulatedIndex (*of)())
+template <typename Of> struct EmulatedVector {
+    EmulatedCoordinate<Of> x, y, z;
+    constexpr explicit EmulatedVector(Of of)
         : x{of, &EmulatedIndex::x}, y{of, &EmulatedIndex::y}, z{of, &EmulatedIndex::z}
     {
     }
 };
-inline constexpr EmulatedVector threadIdx(emulated_thread_index), blockIdx(emulated_block_index),
-    blockDim(emulated_block_dim), gridDim(emulated_grid_dim);
+inline constexpr EmulatedVector threadIdx(emulated_thread_index);
+inline constexpr EmulatedVector blockIdx(emulated_block_index), blockDim(emulated_block_dim),
+    gridDim(emulated_grid_dim);
 
 /* Of a vector type, which a device reads and writes at once and only where it is aligned: every copy, also
  * through a pointer that a kernel has cast, is checked. */
@@ -192,15 +193,34 @@ inline int __ffs(int x)
 }
 
 /* Every lane of the warp must come: the kernels have no use for other masks. */
+template <typename T> class Exchange
+{
+  public:
+    explicit Exchange(T mine)
+    {
+        static_assert(sizeof(T) <= sizeof(uint64_t), "one word per lane");
+        uint64_t word = 0;
+        memcpy(&word, &mine, sizeof mine);
+        words_ = emulated_exchange(word);
+    }
+    T operator[](int lane) const
+    {
+        T of;
+        memcpy(&of, &words_[lane], sizeof of);
+        return of;
+    }
+
+  private:
+    const uint64_t *words_; /* until this thread's next exchange */
+};
+
+/* The same, to keep. */
 template <typename T> struct Lanes {
     T of[32];
     explicit Lanes(T mine)
     {
-        static_assert(sizeof(T) <= sizeof(uint64_t), "one word per lane");
-        uint64_t word = 0, words[32];
-        memcpy(&word, &mine, sizeof mine);
-        emulated_exchange(word, words);
-        for (int l = 0; l < 32; l++) memcpy(&of[l], &words[l], sizeof mine);
+        const Exchange<T> all(mine);
+        for (int l = 0; l < 32; l++) of[l] = all[l];
     }
 };
 
@@ -210,13 +230,13 @@ inline int emulated_lane()
 }
 inline void __syncwarp(unsigned = ~0u)
 {
-    Lanes<int>(0);
+    emulated_exchange(0);
 }
 inline unsigned __ballot_sync(unsigned, int predicate)
 {
-    const Lanes<int> all(predicate);
+    const Exchange<int> all(predicate);
     unsigned bits = 0;
-    for (int l = 0; l < 32; l++) bits |= unsigned(all.of[l] != 0) << l;
+    for (int l = 0; l < 32; l++) bits |= unsigned(all[l] != 0) << l;
     return bits;
 }
 inline int __any_sync(unsigned mask, int predicate)
@@ -225,41 +245,41 @@ inline int __any_sync(unsigned mask, int predicate)
 }
 template <typename T> inline T __shfl_sync(unsigned, T x, int lane, int width = 32)
 {
-    return Lanes<T>(x).of[(emulated_lane() & -width) + (lane & (width - 1))];
+    return Exchange<T>(x)[(emulated_lane() & -width) + (lane & (width - 1))];
 }
 template <typename T> inline T __shfl_xor_sync(unsigned, T x, int mask)
 {
-    return Lanes<T>(x).of[emulated_lane() ^ mask];
+    return Exchange<T>(x)[emulated_lane() ^ mask];
 }
 template <typename T> inline T __shfl_up_sync(unsigned, T x, int by, int width = 32)
 {
-    const Lanes<T> all(x);
-    return emulated_lane() % width < by ? x : all.of[emulated_lane() - by];
+    const Exchange<T> all(x);
+    return emulated_lane() % width < by ? x : all[emulated_lane() - by];
 }
 template <typename T> inline unsigned __match_any_sync(unsigned, T x)
 {
-    const Lanes<T> all(x);
+    const Exchange<T> all(x);
     unsigned equal = 0;
-    for (int l = 0; l < 32; l++) equal |= unsigned(all.of[l] == x) << l;
+    for (int l = 0; l < 32; l++) equal |= unsigned(all[l] == x) << l;
     return equal;
 }
 template <typename T> inline T __reduce_add_sync(unsigned, T x)
 {
-    const Lanes<T> all(x);
+    const Exchange<T> all(x);
     T sum = 0;
-    for (T y : all.of) sum += y;
+    for (int l = 0; l < 32; l++) sum += all[l];
     return sum;
 }
 template <typename T> inline T __reduce_max_sync(unsigned, T x)
 {
-    const Lanes<T> all(x);
-    for (T y : all.of) x = x < y ? y : x;
+    const Exchange<T> all(x);
+    for (int l = 0; l < 32; l++) x = x < all[l] ? all[l] : x;
     return x;
 }
 template <typename T> inline T __reduce_min_sync(unsigned, T x)
 {
-    const Lanes<T> all(x);
-    for (T y : all.of) x = y < x ? y : x;
+    const Exchange<T> all(x);
+    for (int l = 0; l < 32; l++) x = all[l] < x ? all[l] : x;
     return x;
 }
 inline void __syncthreads()

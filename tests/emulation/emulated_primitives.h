@@ -145,9 +145,10 @@ inline uint32_t nearest_bf16(float lo, float hi)
 inline float f16_value(uint16_t bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const float size = exponent == 31  ? (fraction ? NAN : INFINITY)
-                       : exponent == 0 ? ldexpf((float)fraction, -24)
-                                       : ldexpf((float)(fraction + 1024), exponent - 25);
+    const float size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                       : exponent == 0
+                           ? ldexpf((float)fraction, -24)
+                           : __uint_as_float(unsigned(exponent + 112) << 23 | unsigned(fraction) << 13);
     return bits >> 15 ? -size : size;
 }
 inline uint16_t nearest_f16(float x)
@@ -339,7 +340,7 @@ inline uint4 load_matrices(unsigned address)
  * tensor cores do in one way or another, and the sum is cut off to a float. */
 inline float truncated_sum(const double *term, int count)
 {
-    double largest = 0.0, sum = 0.0;
+    double largest = 0.0;
     for (int i = 0; i < count; i++) {
         if (!std::isfinite(term[i]))
             return (float)(term[0] - term[0] + term[i]); /* Inf or NaN, in this test */
@@ -348,8 +349,10 @@ inline float truncated_sum(const double *term, int count)
     if (largest == 0.0) return 0.0f;
     int exponent;
     frexp(largest, &exponent);
-    const double unit = ldexp(1.0, exponent - 26);
-    for (int i = 0; i < count; i++) sum += trunc(term[i] / unit) * unit;
+    const double units = ldexp(1.0, 26 - exponent);
+    int64_t sum_in_units = 0; /* each term is less than 2^26 of them */
+    for (int i = 0; i < count; i++) sum_in_units += (int32_t)(term[i] * units);
+    const double sum = (double)sum_in_units / units;
     float rounded = (float)sum;
     if (std::isfinite(rounded) && fabs((double)rounded) > fabs(sum)) rounded = nextafterf(rounded, 0.0f);
     return rounded;

@@ -63,50 +63,61 @@ template <typename E> inline float wgmma_element(uint64_t matrix, int k, int col
     return event_value(x);
 }
 
+/* A lane's sums: of rows lane / 4 and 8 further on, columns 2 (lane % 4) and the next of each eight.
+ * `element` gives B's (k, column). */
+template <int kSums, typename Element>
+inline void add_products(float (&d)[kSums], const double (&rows)[2][16], bool add, Element element)
+{
+    const int lane = emulated_lane();
+    for (int eight = 0; eight < kSums / 4; eight++)
+        for (int next = 0; next < 2; next++) {
+            double b[16], term[17];
+            for (int k = 0; k < 16; k++) b[k] = (double)element(k, eight * 8 + lane % 4 * 2 + next);
+            for (int h = 0; h < 2; h++) {
+                float &sum = d[eight * 4 + h * 2 + next];
+                term[0] = add ? (double)sum : 0.0;
+                for (int k = 0; k < 16; k++) term[1 + k] = rows[h][k] * b[k];
+                sum = truncated_sum(term, 17);
+            }
+        }
+}
+
 template <typename E, int kSums> inline void wgmma(E, float (&d)[kSums], uint4 a, uint64_t b, bool add)
 {
     const Lanes<uint64_t> low(uint64_t(a.y) << 32 | a.x), high(uint64_t(a.w) << 32 | a.z);
     const int lane = emulated_lane();
-    for (int i = 0; i < kSums; i++) {
-        const int h = i / 2 % 2, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-        double term[17] = {add ? (double)d[i] : 0.0};
-        for (int k = 0; k < 16; k++) {
-            E x;
-            x.bits = (uint16_t)((k < 8 ? low : high).of[lane / 4 * 4 + k % 8 / 2] >> (32 * h + 16 * (k % 2)));
-            term[1 + k] = (double)event_value(x) * (double)wgmma_element<E>(b, k, column);
-        }
-        d[i] = truncated_sum(term, 17);
+    double rows[2][16];
+    for (int i = 0; i < 32; i++) {
+        const int h = i / 16, k = i % 16;
+        E x;
+        x.bits = (uint16_t)((k < 8 ? low : high).of[lane / 4 * 4 + k % 8 / 2] >> (32 * h + 16 * (k % 2)));
+        rows[h][k] = (double)event_value(x);
     }
+    add_products(d, rows, add, [&](int k, int column) { return wgmma_element<E>(b, k, column); });
+}
+
+inline int wgmma_row()
+{
+    return (int)threadIdx.x % kGroup / 32 * 16 + emulated_lane() / 4;
 }
 
 /* A by strips of k, B by columns. */
 template <typename E, int kSums> inline void wgmma(E, float (&d)[kSums], uint64_t a, uint64_t b, bool add)
 {
-    const int lane = emulated_lane(), row = (int)threadIdx.x % kGroup / 32 * 16 + lane / 4;
+    const int row = wgmma_row();
     double rows[2][16];
     for (int i = 0; i < 32; i++)
         rows[i / 16][i % 16] = (double)wgmma_strip_element<E>(a, i % 16, row + i / 16 * 8);
-    for (int i = 0; i < kSums; i++) {
-        const int column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-        double term[17] = {add ? (double)d[i] : 0.0};
-        for (int k = 0; k < 16; k++)
-            term[1 + k] = rows[i / 2 % 2][k] * (double)wgmma_element<E>(b, k, column);
-        d[i] = truncated_sum(term, 17);
-    }
+    add_products(d, rows, add, [&](int k, int column) { return wgmma_element<E>(b, k, column); });
 }
 
+/* A by columns, B by strips of k. */
 template <typename E> inline void wgmma(E, float (&d)[64], uint64_t a, uint64_t b)
 {
-    const int lane = emulated_lane(), row = (int)threadIdx.x % kGroup / 32 * 16 + lane / 4;
+    const int row = wgmma_row();
     double rows[2][16];
     for (int i = 0; i < 32; i++) rows[i / 16][i % 16] = (double)wgmma_element<E>(a, i % 16, row + i / 16 * 8);
-    for (int i = 0; i < 64; i++) {
-        const int column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-        double term[17] = {(double)d[i]};
-        for (int k = 0; k < 16; k++)
-            term[1 + k] = rows[i / 2 % 2][k] * (double)wgmma_strip_element<E>(b, k, column);
-        d[i] = truncated_sum(term, 17);
-    }
+    add_products(d, rows, true, [&](int k, int column) { return wgmma_strip_element<E>(b, k, column); });
 }
 
 template <int kRegisters> inline void registers_fewer() {}

@@ -7,10 +7,12 @@
 #include <ucontext.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <vector>
@@ -24,6 +26,7 @@ const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES] = {
 int emulated_device;
 int emulated_meddling;
 uint64_t emulated_schedule = 1;
+__thread EmulatedShared emulated_shared_memory;
 
 namespace
 {
@@ -38,6 +41,7 @@ struct Fiber {
     bool begun = false, done = true;
     std::unique_ptr<char[]> stack;
     unsigned thread;
+    EmulatedIndex index;
     unsigned meeting;                                /* of the cluster, that it has arrived at */
     bool (*ready)(const void *, unsigned) = nullptr; /* what it waits for */
     const void *object;
@@ -141,12 +145,14 @@ bool do_later(Fiber &f)
 
 /* Fibers for so many threads of a block. They stay: to make them anew for each block took most of the time.
  */
-Fiber *prepare(size_t threads)
+Fiber *prepare(const EmulatedGrid &g, size_t threads)
 {
     static thread_local std::unique_ptr<Fiber[]> fibers(new Fiber[kMostThreads]);
     for (size_t thread = 0; thread < threads; thread++) {
         Fiber &f = fibers[thread];
-        f.thread = (unsigned)thread, f.done = false, f.ready = nullptr;
+        const unsigned t = f.thread = (unsigned)thread;
+        f.index = {t % g.block.x, t / g.block.x % g.block.y, t / g.block.x / g.block.y};
+        f.done = false, f.ready = nullptr;
         if (f.stack) continue;
         f.stack.reset(new char[kStack]);
         getcontext(&f.start);
@@ -174,7 +180,8 @@ void run_block(Block &b, const std::function<void()> &kernel, uint64_t seed)
     std::mt19937_64 order(seed);
     const size_t threads = (size_t)threads_of(*b.grid), warps = b.warps.size();
     block = &b, body = &kernel;
-    Fiber *const fibers = prepare(threads); /* those of a short last warp are done */
+    emulated_shared_memory = {(char *)b.shared.get(), b.grid->shared};
+    Fiber *const fibers = prepare(*b.grid, threads); /* those of a short last warp are done */
     const auto running = [&] {
         for (size_t f = 0; f < threads; f++)
             if (!fibers[f].done) return true;
@@ -204,6 +211,61 @@ void run_block(Block &b, const std::function<void()> &kernel, uint64_t seed)
     for (size_t f = 0; f < b.grid->shared / sizeof(float); f++) b.shared[f] = __builtin_nanf(""); /* gone */
 }
 
+/* Threads of the host for the blocks of a cluster but the first. They stay, and with them their fibers. */
+class Helpers
+{
+  public:
+    ~Helpers()
+    {
+        for (auto &helper : helpers_) helper->hand({});
+        for (auto &helper : helpers_) helper->thread.join();
+    }
+    void start(size_t which, std::function<void()> work)
+    {
+        while (helpers_.size() <= which) helpers_.emplace_back(new Helper);
+        helpers_[which]->hand(std::move(work));
+    }
+    void wait(size_t count)
+    {
+        for (size_t h = 0; h < count; h++) helpers_[h]->wait();
+    }
+
+  private:
+    struct Helper {
+        std::mutex lock;
+        std::condition_variable turned;
+        std::function<void()> work;
+        bool busy = false;
+        std::thread thread{[this] { serve(); }};
+
+        void hand(std::function<void()> given)
+        {
+            const std::lock_guard<std::mutex> hold(lock);
+            work = std::move(given), busy = true;
+            turned.notify_all();
+        }
+        void wait()
+        {
+            std::unique_lock<std::mutex> hold(lock);
+            turned.wait(hold, [this] { return !busy; });
+        }
+        void serve()
+        {
+            std::unique_lock<std::mutex> hold(lock);
+            for (;;) {
+                turned.wait(hold, [this] { return busy; });
+                if (!work) return;
+                hold.unlock();
+                work();
+                hold.lock();
+                busy = false;
+                turned.notify_all();
+            }
+        }
+    };
+    std::vector<std::unique_ptr<Helper>> helpers_;
+};
+
 } // namespace
 
 void emulated_fail(const char *what, const char *file, int line)
@@ -220,6 +282,7 @@ bool emulated_run(const EmulatedGrid &g, const std::function<void()> &kernel)
         g.grid.z > 65535 || g.shared > kEmulatedDevices[emulated_device].shared)
         return false;
     uint64_t seed = emulated_schedule;
+    static Helpers helpers;
     for (unsigned z = 0; z < g.grid.z; z++)
         for (unsigned y = 0; y < g.grid.y; y++)
             for (unsigned x = 0; x < g.grid.x; x += (unsigned)g.cluster) {
@@ -232,11 +295,11 @@ bool emulated_run(const EmulatedGrid &g, const std::function<void()> &kernel)
                     b->warps = std::vector<Warp>((size_t)((threads + kWarp - 1) / kWarp));
                     c.blocks.push_back(std::move(b));
                 }
-                std::vector<std::thread> others;
-                for (int r = 1; r < g.cluster; r++)
-                    others.emplace_back(run_block, std::ref(*c.blocks[(size_t)r]), std::cref(kernel), ++seed);
+                const size_t others = (size_t)g.cluster - 1;
+                for (size_t h = 0; h < others; h++)
+                    helpers.start(h, [&, h, own = ++seed] { run_block(*c.blocks[h + 1], kernel, own); });
                 run_block(*c.blocks[0], kernel, ++seed);
-                for (std::thread &t : others) t.join();
+                helpers.wait(others);
             }
     return true;
 }
@@ -248,10 +311,9 @@ void emulated_wait(bool (*ready)(const void *, unsigned), const void *object, un
     fiber->ready = nullptr;
 }
 
-EmulatedIndex emulated_thread_index()
+const EmulatedIndex &emulated_thread_index()
 {
-    const EmulatedIndex &n = block->grid->block;
-    return {fiber->thread % n.x, fiber->thread / n.x % n.y, fiber->thread / n.x / n.y};
+    return fiber->index;
 }
 
 EmulatedIndex emulated_block_index()
@@ -269,14 +331,14 @@ EmulatedIndex emulated_grid_dim()
     return block->grid->grid;
 }
 
-void emulated_exchange(uint64_t mine, uint64_t (&all)[32])
+const uint64_t *emulated_exchange(uint64_t mine)
 {
     Warp &w = block->warps[fiber->thread / kWarp];
     EMULATED_REQUIRE(threads_of(*block->grid) % kWarp == 0);
     const unsigned lane = fiber->thread % kWarp, now = w.exchanges[lane]++ % 2;
     w.words[now][lane] = mine;
     w.meeting.attend(kWarp);
-    for (int l = 0; l < kWarp; l++) all[l] = w.words[now][l];
+    return w.words[now];
 }
 
 void emulated_sync_block()
@@ -294,19 +356,9 @@ void emulated_wait_cluster()
     block->cluster->meeting.leave(fiber->meeting);
 }
 
-char *emulated_shared()
-{
-    return (char *)block->shared.get();
-}
-
 char *emulated_shared_of(int rank)
 {
     return (char *)block->cluster->blocks[(size_t)rank]->shared.get();
-}
-
-size_t emulated_shared_bytes()
-{
-    return block->grid->shared;
 }
 
 void emulated_later(std::function<void()> then)

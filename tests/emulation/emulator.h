@@ -53,22 +53,34 @@ struct EmulatedGrid {
 bool emulated_run(const EmulatedGrid &grid, const std::function<void()> &kernel);
 
 /* Of the calling CUDA thread. */
-EmulatedIndex emulated_thread_index();
+const EmulatedIndex &emulated_thread_index();
 EmulatedIndex emulated_block_index();
 EmulatedIndex emulated_block_dim();
 EmulatedIndex emulated_grid_dim();
 
-/* What each lane of the warp brings, once all have come. */
-void emulated_exchange(uint64_t mine, uint64_t (&all)[32]);
+/* What each lane of the warp brings, once all have come; good until this thread's next exchange. */
+const uint64_t *emulated_exchange(uint64_t mine);
 void emulated_sync_block();
 void emulated_arrive_cluster();
 void emulated_wait_cluster();
 /* Lets others go on until ready(object, value). */
 void emulated_wait(bool (*ready)(const void *object, unsigned value), const void *object, unsigned value);
 
-char *emulated_shared();            /* of this block             */
-char *emulated_shared_of(int rank); /* of a block of the cluster */
-size_t emulated_shared_bytes();
+/* The shared memory of this block, and of one of the cluster. */
+struct EmulatedShared {
+    char *first;
+    size_t bytes;
+};
+extern __thread EmulatedShared emulated_shared_memory;
+inline char *emulated_shared()
+{
+    return emulated_shared_memory.first;
+}
+inline size_t emulated_shared_bytes()
+{
+    return emulated_shared_memory.bytes;
+}
+char *emulated_shared_of(int rank);
 
 /* Runs `then` some time from now, after all that this CUDA thread left for later before. */
 void emulated_later(std::function<void()> then);
