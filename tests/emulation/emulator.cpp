@@ -3,7 +3,7 @@
  * Fibers, blocks and clusters. */
 #include "emulator.h"
 
-#include <setjmp.h>
+#include <setjmp.h> /* with clang */
 #include <ucontext.h>
 
 #include <atomic>
@@ -35,9 +35,28 @@ constexpr int kWarp = 32, kMostThreads = 1024;
 constexpr size_t kStack = 64 * 1024;
 constexpr int kTurns = 24; /* of a warp before another's, at most */
 
+/* Where a fiber or the scheduler goes on. swapcontext would ask the system for the signal mask each time, and
+ * the address sanitizer has the whole stack cleared by each longjmp that it knows of; but no frame is left
+ * for good here. go_to must not be in the function of mark. */
+#if defined(__GNUC__) && !defined(__clang__)
+using Place = void *[5];
+#    define mark(place) __builtin_setjmp(place)
+[[noreturn]] __attribute__((noinline, no_sanitize("address"))) void go_to(Place &place)
+{
+    __builtin_longjmp(place, 1);
+}
+#else
+using Place = jmp_buf;
+#    define mark(place) _setjmp(place)
+[[noreturn]] void go_to(Place &place)
+{
+    _longjmp(place, 1);
+}
+#endif
+
 struct Fiber {
     ucontext_t start;
-    jmp_buf place; /* once it has run: swapcontext would ask the system for the signal mask each time */
+    Place place; /* once it has run */
     bool begun = false, done = true;
     std::unique_ptr<char[]> stack;
     unsigned thread;
@@ -100,12 +119,18 @@ struct Cluster {
 
 thread_local Block *block;
 thread_local Fiber *fiber;
-thread_local jmp_buf scheduler;
+thread_local Place scheduler;
 thread_local const std::function<void()> *body;
 
 int threads_of(const EmulatedGrid &g)
 {
     return int(g.block.x * g.block.y * g.block.z);
+}
+
+/* Back to the scheduler, until it resumes this fiber. */
+__attribute__((noinline, no_sanitize("address"))) void leave_fiber()
+{
+    if (!mark(fiber->place)) go_to(scheduler);
 }
 
 /* A fiber does a thread of one block, waits, and does one of a later block. */
@@ -114,23 +139,23 @@ void begin_fiber()
     for (;;) {
         (*body)();
         fiber->done = true;
-        if (!_setjmp(fiber->place)) _longjmp(scheduler, 1);
+        leave_fiber();
     }
 }
 
-[[noreturn]] void go_on()
+[[noreturn]] __attribute__((noinline, no_sanitize("address"))) void go_on()
 {
-    if (fiber->begun) _longjmp(fiber->place, 1);
+    if (fiber->begun) go_to(fiber->place);
     fiber->begun = true;
     setcontext(&fiber->start);
     abort();
 }
 
 /* Lets a fiber go on until it waits or ends. */
-__attribute__((noinline)) void resume(Fiber &f)
+__attribute__((noinline, no_sanitize("address"))) void resume(Fiber &f)
 {
     fiber = &f;
-    if (!_setjmp(scheduler)) go_on();
+    if (!mark(scheduler)) go_on();
 }
 
 /* Does the oldest thing that a fiber left for later, if there is one. */
@@ -307,7 +332,7 @@ bool emulated_run(const EmulatedGrid &g, const std::function<void()> &kernel)
 void emulated_wait(bool (*ready)(const void *, unsigned), const void *object, unsigned value)
 {
     fiber->ready = ready, fiber->object = object, fiber->value = value;
-    if (!_setjmp(fiber->place)) _longjmp(scheduler, 1);
+    leave_fiber();
     fiber->ready = nullptr;
 }
 
