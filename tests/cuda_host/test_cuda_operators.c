@@ -107,7 +107,10 @@ static void test_batch_halves(void **state)
                 expect_pointer(l, "a", b.buf), expect_pointer(l, "b", a.buf), expect_pointer(l, "c", c.buf);
                 assert_true(standin_real(l, "alpha") == (double)one &&
                             standin_real(l, "beta") == (double)quarter);
-            } else if (!full) {
+            } else if (full) {
+                assert_int_equal(standin_count("cublasGemmStridedBatchedEx"), 0);
+                assert_int_equal(standin_count("cublasSgemmStridedBatched"), 0);
+            } else {
                 const standin_launch_t *l = launched("lac_cuda_batch_events");
                 EXPECT(l, "b.dt b.w_dt b.out_dt b.count b.m b.n b.k b.s_step b.w_step b.out_step", types[i].a,
                        types[i].b, types[i].c, count, m, n, k, m * k, k * n, m * n);
