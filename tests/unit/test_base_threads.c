@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The pool: every part runs once, from several callers at once, nested, and in a forked child. */
 #include "unit_support.h"
+#include "base/clock.h"
 #include "base/threads.h"
 
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -228,6 +230,53 @@ static void test_fork_beside_a_caller(void **state)
     pthread_join(thread, NULL);
 }
 
+/* Who took the part that the caller did not, and where. */
+typedef struct meeting {
+    pid_t caller, worker;
+    int processor;
+    const cpu_set_t *to, *all; /* where the worker is to be when its part ends, once; NULL: anywhere */
+} meeting_t;
+
+static void meet(void *arg, int part, int parts)
+{
+    meeting_t *m = arg;
+    (void)parts;
+    double until = lac_now_us() + 200.0; /* the other one has time to wake */
+    while (lac_now_us() < until) continue;
+    if (part == 0 || gettid() == m->caller) return;
+    m->worker = gettid(), m->processor = sched_getcpu();
+    if (!m->to) return;
+    sched_setaffinity(0, sizeof *m->to, m->to);
+    sched_setaffinity(0, sizeof *m->all, m->all);
+    m->to = NULL;
+}
+
+/* A worker that the kernel woke on the caller's processor goes to another one, and may run everywhere as
+ * before. */
+static void test_leaves_the_callers_processor(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 20000 };
+    cpu_set_t all, here, its;
+    meeting_t m = {.caller = gettid(), .all = &all};
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2 || unit_quick()) skip();
+    lac_parallel(2, meet, &m); /* the worker that begins now may run everywhere */
+    size_t first = 0;
+    while (!CPU_ISSET(first, &all)) first++;
+    CPU_ZERO(&here);
+    CPU_SET(first, &here);
+    assert_int_equal(sched_setaffinity(0, sizeof here, &here), 0);
+    m.to = &here;
+    for (int i = 0; i < ROUNDS && m.to; i++) lac_parallel(2, meet, &m);
+    m.processor = (int)first;
+    for (int i = 0; i < ROUNDS && m.processor == (int)first; i++) lac_parallel(2, meet, &m);
+    assert_int_equal(sched_getaffinity(m.worker, sizeof its, &its), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_not_equal(m.processor, first);
+    assert_true(CPU_EQUAL(&its, &all));
+}
+
 static void test_shares(void **state)
 {
     (void)state;
@@ -250,15 +299,17 @@ static void test_shares(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_part_once),
-                                       cmocka_unit_test(test_rounds_of_changing_size),
-                                       cmocka_unit_test(test_after_sleep),
-                                       cmocka_unit_test(test_several_callers),
-                                       cmocka_unit_test(test_nested),
-                                       cmocka_unit_test(test_mode_of_the_caller),
-                                       cmocka_unit_test(test_fork),
-                                       cmocka_unit_test(test_fork_beside_a_caller),
-                                       cmocka_unit_test(test_shares)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_leaves_the_callers_processor), /* one worker yet */
+        cmocka_unit_test(test_every_part_once),
+        cmocka_unit_test(test_rounds_of_changing_size),
+        cmocka_unit_test(test_after_sleep),
+        cmocka_unit_test(test_several_callers),
+        cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_mode_of_the_caller),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_fork_beside_a_caller),
+        cmocka_unit_test(test_shares)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
