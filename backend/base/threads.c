@@ -106,8 +106,9 @@ static int run_unclaimed(uint64_t round)
 }
 
 /* Some kernels wake a thread where it slept, be that where its waker runs: the parts of a round then follow
- * one another. Behind each call of a BLAS with threads, two rounds in three did (Linux 6.18 in a virtual
- * machine of two processors, 2026-11-27), and one in forty where a worker that finds itself there moves. */
+ * one another. Between calls of a BLAS with threads, those of more than half of all rounds did (Linux 6.18 in
+ * a virtual machine of two processors, 2026-11-27), and of one in thirty where a worker that finds itself
+ * there moves. */
 static void leave_processor(int processor)
 {
     cpu_set_t all, others;
