@@ -32,9 +32,9 @@ static void search(void)
         return;
     }
     void *symbol = lac_library_symbol(library, "lac_cuda_backend", why, sizeof why);
-    lac_backend_entry_t hand_over;
-    memcpy(&hand_over, &symbol, sizeof hand_over);
-    const lac_backend_t *found = symbol ? hand_over(&callbacks) : NULL;
+    lac_backend_entry_t backend_entry;
+    memcpy(&backend_entry, &symbol, sizeof backend_entry);
+    const lac_backend_t *found = symbol ? backend_entry(&callbacks) : NULL;
     if (!found)
         snprintf(missing, sizeof missing, "%s: %.400s", NAME, symbol ? lac_last_error() : why);
     else if (strcmp(found->version, TEXT_OF(LACUNA_VERSION)) != 0)

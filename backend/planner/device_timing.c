@@ -19,7 +19,7 @@ bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_
     if (!site || !has_clock(ctx) || choice->row < 0) return false;
     bool tells = choice->route->role != LAC_ROLE_EITHER, /* else its time hangs on what nobody knows */
         known = lac_timing_is_known(site, choice->row);
-    bool due = tells && (known ? site->calls % CLOCK_EVERY == 0 : !lac_timing_calm(site));
+    bool due = tells && (known ? site->calls % CLOCK_EVERY == 0 : !lac_timing_is_calm(site));
     if (due && ctx->backend->clock->begin(ctx->exec)) return true;
     lac_timing_spend(ctx, site, choice->cost_us);
     return false;

@@ -276,7 +276,7 @@ static double risk_us(const lac_ctx_t *ctx, const lac_route_t *route, double cos
     return fmax(TRIAL_WORST * cost_us - serving_us, 0.0);
 }
 
-bool lac_timing_calm(const lac_site_t *site)
+bool lac_timing_is_calm(const lac_site_t *site)
 {
     return site->calls < CALM_CALLS && site->dense_us < CALM_BELOW;
 }
@@ -284,7 +284,7 @@ bool lac_timing_calm(const lac_site_t *site)
 /* Early enough to know what a trial is compared with, and late enough to be worth it. */
 static bool is_hot(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    if (is_asynchronous(ctx)) return site->calls >= HOT_CALLS && !lac_timing_calm(site);
+    if (is_asynchronous(ctx)) return site->calls >= HOT_CALLS && !lac_timing_is_calm(site);
     bool serves_sparse = site->route && is_sparse(site->route);
     return serves_sparse ? site->calls >= HOT_CALLS : lac_timing_is_known(site, site->dense_row);
 }

@@ -44,7 +44,7 @@ bool lac_timing_rests(const lac_ctx_t *ctx, const lac_site_t *site);
 bool lac_timing_weighs(const lac_ctx_t *ctx, const lac_site_t *site, unsigned *epoch);
 
 /* True where a device's site is too new, and its products too short, for a run to be timed. */
-bool lac_timing_calm(const lac_site_t *site);
+bool lac_timing_is_calm(const lac_site_t *site);
 
 /* True where the route in `row` was measured often enough at this site. */
 bool lac_timing_is_known(const lac_site_t *site, int row);
