@@ -243,6 +243,10 @@ inline int __any_sync(unsigned mask, int predicate)
 {
     return __ballot_sync(mask, predicate) != 0;
 }
+inline int __all_sync(unsigned mask, int predicate)
+{
+    return __ballot_sync(mask, predicate) == mask;
+}
 template <typename T> inline T __shfl_sync(unsigned, T x, int lane, int width = 32)
 {
     return Exchange<T>(x)[(emulated_lane() & -width) + (lane & (width - 1))];

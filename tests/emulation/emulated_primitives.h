@@ -240,6 +240,12 @@ inline void barrier_arrive_promise(barrier_t *b, unsigned bytes)
     barrier_arrive(b);
 }
 
+inline void barrier_promise(barrier_t *b, unsigned bytes)
+{
+    EMULATED_REQUIRE(b->missing > 0);
+    b->bytes += bytes;
+}
+
 inline void barrier_wait(barrier_t *b, unsigned parity)
 {
     const auto over = [](const void *object, unsigned value) {

@@ -18,10 +18,10 @@ inline uint64_t wgmma_matrix(unsigned address, unsigned next_k, unsigned next_co
 }
 
 constexpr int kStripCols = 64, kStripLine = 128;
-inline uint64_t wgmma_strips(unsigned address, unsigned next_strip)
+inline uint64_t wgmma_strips(unsigned address, unsigned next_strip, unsigned next_eight)
 {
-    EMULATED_REQUIRE(address % 1024 == 0 && next_strip % 1024 == 0);
-    return wgmma_matrix(address, next_strip, 8 * kStripLine) | uint64_t(1) << 62;
+    EMULATED_REQUIRE(address % 1024 == 0 && next_strip % 1024 == 0 && next_eight % 1024 == 0);
+    return wgmma_matrix(address, next_strip, next_eight) | uint64_t(1) << 62;
 }
 
 inline uint64_t wgmma_further(uint64_t matrix, int bytes)

@@ -93,6 +93,16 @@ __device__ inline void barrier_arrive_promise(barrier_t *b, unsigned bytes)
 #endif
 }
 
+/* The same promise without arriving: before the thread does. */
+__device__ inline void barrier_promise(barrier_t *b, unsigned bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)),
+                 "r"(bytes)
+                 : "memory");
+#endif
+}
+
 /* Compute 9.0: a block's barrier, once initialised, is known to the blocks of its cluster that this block
  * meets behind. */
 __device__ inline void cluster_barrier_fence()

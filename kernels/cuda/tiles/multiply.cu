@@ -99,7 +99,7 @@ __device__ __forceinline__ void consume_step(const Stages &st, Taken *t, float (
                                              uint4 (&next)[Floats::kFragments])
 {
     const int stage = t->slot.at();
-    t->slot.step++;
+    t->slot.go_on(1);
     multiply_set<kSet>(sum, b, wgmma_further(t->a, stage * Floats::kStageA),
                        [&]() LACUNA_INLINE { t->set = take_step(st, t->slot, next); });
     keep(t->set);                     /* nobody waits for it before the products are done */
@@ -138,24 +138,16 @@ __device__ __forceinline__ void consume_run(const Stages &st, Taken *t, int *lef
 using Scaled = Flow<ScaledF16>;
 struct Scanning {
     uint64_t w, s; /* this warpgroup's strip of b and a's splits, in the first stage */
+    bool copied;   /* by threads some rows of b: wgmma wants a fence                 */
     Slot<Scaled::kStages> slot;
-    int set;
 };
-
-__device__ __forceinline__ int take_step(const Stages &st, const Slot<Scaled::kStages> &slot)
-{
-    barrier_wait(st.full + slot.at(), slot.filled());
-    bulk_copy_fence(); /* wgmma sees what other threads copied */
-    return st.sets[slot.at()];
-}
 
 __device__ __forceinline__ void begin_steps(const Stages &st, Scanning *t)
 {
     t->w = wgmma_strips(shared_address(st.b) + (unsigned)((int)threadIdx.x / kGroup * Scaled::kStripBytes),
-                        Scaled::kStripBytes);
+                        Scaled::kStripBytes, Scaled::kEightBytes);
     t->s = wgmma_matrix(shared_address(st.a), kCoreBytes, ShapeOf<ScaledF16>::kEightRows);
     keep(t->w), keep(t->s);
-    t->set = take_step(st, t->slot);
 }
 
 /* acc := the three products of a step for some neighbours, the smaller ones first. */
@@ -167,7 +159,8 @@ template <int kCount> __device__ inline void multiply_row_groups(float (&acc)[kC
     for (int i = 0; i < 3; i++)
 #pragma unroll
         for (int d = 0; d < kDepths; d++)
-            wgmma(F16(), acc, wgmma_further(w, kW[i] * kPlaneStrips + d * kDepth * kStripLine),
+            wgmma(F16(), acc,
+                  wgmma_further(w, kW[i] * kPlaneStrips + d * (kDepth / kCore) * Scaled::kEightBytes),
                   wgmma_further(s, kS[i] * kSplitBytes + d * (kDepth / kCore) * kCoreBytes), i || d);
 }
 
@@ -178,16 +171,29 @@ template <int kSet> struct SetSums {
                          kRun2 = kRest ? run_of(kRest >> kFirst2) : 1;
     float acc[kRun * kRowGroupSums], more[kRun2 * kRowGroupSums];
 
-    /* Begins the products of the step in a stage. */
-    __device__ __forceinline__ void begin(const Scanning &t, int stage)
+    /* Waits for the next step, and begins its products; returns its stage. */
+    __device__ __forceinline__ int begin(const Stages &st, Scanning *t)
     {
         constexpr int kStepBytes = ShapeOf<ScaledF16>::kStepBytes;
-        const uint64_t w = wgmma_further(t.w, stage * Scaled::kStageB),
-                       s = wgmma_further(t.s, stage * Scaled::kStageA);
+        const int stage = t->slot.at();
+        const uint64_t w = wgmma_further(t->w, stage * Scaled::kStageB),
+                       s = wgmma_further(t->s, stage * Scaled::kStageA);
+        barrier_wait(st.full + stage, t->slot.filled());
+        if (t->copied) bulk_copy_fence();
         wgmma_fence();
         multiply_row_groups(acc, w, wgmma_further(s, kFirst * kStepBytes));
         if constexpr (kRest != 0) multiply_row_groups(more, w, wgmma_further(s, kFirst2 * kStepBytes));
         wgmma_commit();
+        t->slot.go_on(1);
+        return stage;
+    }
+    /* Ends those of a step, whose stage is free then; no more than kLater steps behind are under way. */
+    template <int kLater>
+    __device__ __forceinline__ void end(const Stages &st, int stage, float (&sum)[kSums])
+    {
+        wgmma_wait<kLater>();
+        barrier_arrive(st.empty + stage);
+        add_to(sum);
     }
     /* Behind wgmma_wait. */
     __device__ __forceinline__ void add_to(float (&sum)[kSums])
@@ -203,57 +209,29 @@ template <int kSet> struct SetSums {
     }
 };
 
-/* Goes on to the next step; false where that is of another set, or of another tile. */
-template <int kSet> __device__ __forceinline__ bool next_of_set(const Stages &st, Scanning *t, int *left)
-{
-    t->slot.step++;
-    t->set = take_step(st, t->slot);
-    return --*left && t->set == kSet;
-}
-
-/* A step is begun before the sums of the last one are added, where there are registers for both. */
+/* So many steps of one set: a step is begun before the sums of the last one are added, where there are
+ * registers for both. */
 template <int kSet>
-__device__ __forceinline__ void consume_run(const Stages &st, Scanning *t, int *left, float (&sum)[kSums])
+__device__ __forceinline__ void consume_run(const Stages &st, Scanning *t, int steps, float (&sum)[kSums])
 {
     SetSums<kSet> even;
     if constexpr (kSet == kAll) {
-        bool more;
-        do {
-            const int stage = t->slot.at();
-            even.begin(*t, stage);
-            more = next_of_set<kSet>(st, t, left);
-            wgmma_wait<0>();
-            barrier_arrive(st.empty + stage);
-            even.add_to(sum);
-        } while (more);
-    } else {
+        for (; steps > 0; steps--) even.template end<0>(st, even.begin(st, t), sum);
+    } else if (steps > 0) {
         SetSums<kSet> odd;
-        int stage = t->slot.at();
-        even.begin(*t, stage);
-        for (;;) {
-            int next;
-            if (!next_of_set<kSet>(st, t, left)) {
-                wgmma_wait<0>();
-                barrier_arrive(st.empty + stage);
-                even.add_to(sum);
+        for (int last = even.begin(st, t), next;;) {
+            if (--steps == 0) {
+                even.template end<0>(st, last, sum);
                 break;
             }
-            next = t->slot.at();
-            odd.begin(*t, next);
-            wgmma_wait<1>();
-            barrier_arrive(st.empty + stage);
-            even.add_to(sum);
-            if (!next_of_set<kSet>(st, t, left)) {
-                wgmma_wait<0>();
-                barrier_arrive(st.empty + next);
-                odd.add_to(sum);
+            next = odd.begin(st, t);
+            even.template end<1>(st, last, sum);
+            if (--steps == 0) {
+                odd.template end<0>(st, next, sum);
                 break;
             }
-            stage = t->slot.at();
-            even.begin(*t, stage);
-            wgmma_wait<1>();
-            barrier_arrive(st.empty + next);
-            odd.add_to(sum);
+            last = even.begin(st, t);
+            odd.template end<1>(st, next, sum);
         }
     }
 }
@@ -261,54 +239,60 @@ __device__ __forceinline__ void consume_run(const Stages &st, Scanning *t, int *
 /* A thread's sums of its block's tiles. */
 template <typename E> using BlockSums = float[Flow<E>::kWide][kSums];
 
-/* How those who multiply go from step to step. Of floats: sums := the products of some steps, for this
- * warpgroup's columns of b. */
+/* How those who multiply go from step to step: sums := the products of some steps, for this warpgroup's
+ * columns of b. Of floats, until the step behind is of another set, or of another tile. */
 __device__ __forceinline__ void begin_steps(const Stages &st, Taken *t)
 {
     t->a = wgmma_matrix(shared_address(st.a), kCoreBytes, kEightRows);
     keep(t->a);
     t->set = take_step(st, t->slot, t->b[0]);
 }
-template <typename Reader>
-__device__ __forceinline__ void consume_sets(const Stages &st, Reader *t, int steps, BlockSums<float> &sums)
+
+/* Sets in the order in which a tile has their steps. */
+#define LACUNA_SETS(X) X(1) X(2) X(4) X(8) X(3) X(5) X(6) X(9) X(10) X(12) X(7) X(11) X(13) X(14) X(15)
+
+__device__ __forceinline__ void consume_steps(const MultiplyArgs<float> &, const Work &work, const Stages &st,
+                                              Taken *t, BlockSums<float> &sums)
 {
     float(&sum)[kSums] = sums[0];
 #pragma unroll
     for (int i = 0; i < kSums; i++) sum[i] = 0.0f;
-    while (steps > 0) switch (t->set) {
+    for (int steps = work.end - work.begin; steps > 0;) switch (t->set) {
 #define LACUNA_SET(set)                                                                                      \
     case set:                                                                                                \
         consume_run<set>(st, t, &steps, sum);                                                                \
-        break
-            LACUNA_SET(1);
-            LACUNA_SET(2);
-            LACUNA_SET(3);
-            LACUNA_SET(4);
-            LACUNA_SET(5);
-            LACUNA_SET(6);
-            LACUNA_SET(7);
-            LACUNA_SET(8);
-            LACUNA_SET(9);
-            LACUNA_SET(10);
-            LACUNA_SET(11);
-            LACUNA_SET(12);
-            LACUNA_SET(13);
-            LACUNA_SET(14);
-        default:
-            consume_run<kAll>(st, t, &steps, sum);
+        break;
+            LACUNA_SETS(LACUNA_SET)
 #undef LACUNA_SET
         }
 }
 
-__device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int steps, BlockSums<float> &sums)
+/* Whether threads copy some rows of b, so that wgmma wants a fence to see them. */
+template <typename E> __device__ inline bool copied_by_threads(const MultiplyArgs<E> &g, const Work &work)
 {
-    consume_sets(st, t, steps, sums);
+    return !g.b.boxes || __ldg(g.packed.set_steps + work.m * kSets + kAll);
 }
-__device__ __forceinline__ void consume_steps(const Stages &st, Scanning *t, int steps,
-                                              BlockSums<ScaledF16> &sums)
+
+/* Of two f16 numbers, as many as the tile has of each set. */
+__device__ __forceinline__ void consume_steps(const MultiplyArgs<ScaledF16> &g, const Work &work,
+                                              const Stages &st, Scanning *t, BlockSums<ScaledF16> &sums)
 {
-    consume_sets(st, t, steps, sums);
+    float(&sum)[kSums] = sums[0];
+    const int *of_set = g.packed.set_steps + work.m * kSets;
+    int first = 0;
+    t->copied = copied_by_threads(g, work);
+#pragma unroll
+    for (int i = 0; i < kSums; i++) sum[i] = 0.0f;
+#define LACUNA_SET(set)                                                                                      \
+    {                                                                                                        \
+        const int end = first + __ldg(of_set++);                                                             \
+        consume_run<set>(st, t, min(end, work.end) - max(first, work.begin), sum);                           \
+        first = end;                                                                                         \
+    }
+    LACUNA_SETS(LACUNA_SET)
+#undef LACUNA_SET
 }
+#undef LACUNA_SETS
 
 /* The same of elements of two bytes, for this warpgroup's rows and all columns of the block: one way for all
  * sets, for the sums stay in the tensor cores' registers, which no two ways would keep in the same place. A
@@ -325,7 +309,7 @@ template <typename E> __device__ __forceinline__ void begin_steps(const Stages &
     const int mine = threadIdx.x / kGroup * kOwn;
     t->a = wgmma_matrix(shared_address(st.a) + (unsigned)(mine * ShapeOf<E>::kStepBytes), kCoreBytes,
                         ShapeOf<E>::kEightRows);
-    t->b = wgmma_strips(shared_address(st.b), Flow<E>::kStripBytes);
+    t->b = wgmma_strips(shared_address(st.b), Flow<E>::kStripBytes, Flow<E>::kEightBytes);
     t->own = (unsigned)((1 << kOwn) - 1) << mine;
     keep(t->a), keep(t->b); /* nobody finds them anew at each step */
 }
@@ -343,7 +327,7 @@ __device__ __forceinline__ void multiply_all(BlockSums<E> &sums, const Reading<E
 #pragma unroll
         for (int i = 0; i < Flow<E>::kWide; i++)
             wgmma(E(), sums[i], wgmma_further(a, d * (kDepth / kCore) * kCoreBytes),
-                  wgmma_further(b, i * kTileStrips + d * kDepth * kStripLine));
+                  wgmma_further(b, i * kTileStrips + d * (kDepth / kCore) * Flow<E>::kEightBytes));
     wgmma_commit();
 }
 
@@ -354,8 +338,10 @@ template <typename E> __device__ __forceinline__ void keep_all(BlockSums<E> &sum
 }
 
 template <typename E>
-__device__ __forceinline__ void consume_steps(const Stages &st, Reading<E> *t, int steps, BlockSums<E> &sums)
+__device__ __forceinline__ void consume_steps(const MultiplyArgs<E> &g, const Work &work, const Stages &st,
+                                              Reading<E> *t, BlockSums<E> &sums)
 {
+    const bool copied = copied_by_threads(g, work);
     int before = -1; /* the stage of a step that may still be multiplied */
     const auto release = [&]() LACUNA_INLINE {
         if (before >= 0) barrier_arrive(st.empty + before);
@@ -363,12 +349,12 @@ __device__ __forceinline__ void consume_steps(const Stages &st, Reading<E> *t, i
 #pragma unroll
     for (int i = 0; i < Flow<E>::kWide * kSums; i++) sums[i / kSums][i % kSums] = 0.0f;
     keep_all<E>(sums);
-    for (; steps > 0; steps--) {
+    for (int steps = work.end - work.begin; steps > 0; steps--) {
         const int stage = t->slot.at();
         barrier_wait(st.full + stage, t->slot.filled());
-        t->slot.step++;
+        t->slot.go_on(1);
         if ((unsigned)st.sets[stage] & t->own) {
-            bulk_copy_fence(); /* wgmma sees what other threads copied */
+            if (copied) bulk_copy_fence();
             multiply_all<E>(sums, *t, stage);
             wgmma_wait<1>();
         } else {
@@ -417,7 +403,7 @@ __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &
     for (int item = (int)blockIdx.x; item < g.s.works * g.s.splits; item += (int)gridDim.x) {
         const Work work = find_work(g.packed, g.s, item);
         BlockSums<E> sums;
-        consume_steps(st, &t, work.end - work.begin, sums);
+        consume_steps(g, work, st, &t, sums);
 #pragma unroll
         for (int at = 0; at < Flow<E>::kWide; at++) {
             const int n = work.n * Flow<E>::kWide + at, number = work.m * g.s.tiles_n + n;
@@ -459,13 +445,12 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     unsigned char *const stages =
         dynamic + (Way::kAlignment - shared_address(dynamic) % Way::kAlignment) % Way::kAlignment;
     unsigned char *const raw = stages + Way::kStages * (Way::kStageB + Way::kStageA);
-    const Stages st = {stages, stages + Way::kStages * Way::kStageB,
-                       raw,    (Listing *)(raw + kProducers * Way::kRawBytes),
-                       sets,   full,
-                       empty};
+    const Stages st = {
+        stages, stages + Way::kStages * Way::kStageB, raw, raw + Way::kTeams * Way::kRawBytes, sets, full,
+        empty};
     if (threadIdx.x == 0) {
         for (int i = 0; i < Way::kStages; i++) {
-            barrier_init(full + i, kGroup + 1);
+            barrier_init(full + i, Way::kTeamWarps * kWarp + 1);
             barrier_init(empty + i, kConsumers * kGroup);
         }
         bulk_copy_fence();
@@ -475,7 +460,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     if (!chosen(g.choice, false) || !in_form<E>(g.form)) return;
     if (threadIdx.x >= kConsumers * kGroup) {
         registers_fewer<Way::kProducerRegisters>();
-        produce<kWhole>(g, st, (int)threadIdx.x / kGroup - kConsumers);
+        produce<kWhole>(g, st, (int)(threadIdx.x - kConsumers * kGroup) / kWarp / Way::kTeamWarps);
     } else {
         registers_more<Way::kConsumerRegisters>();
         consume<E, kBits>(g, st);
@@ -514,8 +499,7 @@ lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &cho
 {
     return with_number_type(p->dt, [&](auto element) {
         using E = decltype(element);
-        MultiplyArgs<E> g = {(const E *)p->b,
-                             (unsigned)(sizeof(E) * p->ldb),
+        MultiplyArgs<E> g = {brought<E>(p->b, (int64_t)sizeof(E) * p->ldb, p->k, p->n),
                              tiles_out<E>(p),
                              tiles_packed(p->dt, p->m, p->k, p->room, (void *)p->packed),
                              tiles_space(p->dt, p->m, p->n, p->k, workspace),
@@ -526,16 +510,17 @@ lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &cho
                              p->acs};
         if constexpr (sizeof(E) == 4)
             if (form.splits) {
-                const MultiplyArgs<ScaledF16> scaled = {(const uint16_t *)g.s.planes.at,
-                                                        (unsigned)g.s.planes.pitch(),
-                                                        g.out,
-                                                        g.packed,
-                                                        g.s,
-                                                        choice,
-                                                        form.choice,
-                                                        g.a,
-                                                        p->ars,
-                                                        p->acs};
+                const Planes &planes = g.s.planes;
+                const MultiplyArgs<ScaledF16> scaled = {
+                    brought<ScaledF16>(planes.at, planes.pitch(), p->k, planes.columns, 2),
+                    g.out,
+                    g.packed,
+                    g.s,
+                    choice,
+                    form.choice,
+                    g.a,
+                    p->ars,
+                    p->acs};
                 const lac_status_t status = launch_multiply(p, scaled, stream);
                 if (status != LAC_OK) return status;
                 g.packed.splits = form.splits;

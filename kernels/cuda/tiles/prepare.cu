@@ -108,7 +108,6 @@ __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ 
 
 /* Sets of row groups as bits. What is left of a set's k goes to a set with one row group more, of neighbours
  * where that can be; those that go somewhere come before those that they go to. */
-constexpr int kSets = kAll + 1;
 __device__ constexpr int kInOrder[kAll] = {1, 2, 4, 8, 3, 5, 6, 9, 10, 12, 7, 11, 13, 14, 15};
 __device__ constexpr int kNext[kSets] = {0, 3, 3, 7, 12, 13, 14, 15, 12, 11, 11, 15, 14, 15, 15, 15};
 
@@ -219,11 +218,24 @@ __device__ inline void write_slots(const TilesPacked &g, int tile, const Sets &s
     }
     if (threadIdx.x < kRowGroups)
         g.row_group_steps[tile * kRowGroups + (int)threadIdx.x] = s.row_group_steps[threadIdx.x];
+    if (threadIdx.x < kAll) g.set_steps[tile * kSets + (int)threadIdx.x] = s.steps[kInOrder[threadIdx.x]];
     if (threadIdx.x == 0) g.tile_steps[tile] = s.all_steps;
+}
+
+/* Whether eight rows of b, as they are listed, follow each other. */
+__device__ inline bool neighbours(const int *rows)
+{
+    const int4 low = *(const int4 *)rows, high = *(const int4 *)(rows + 4);
+    const int row[kCore] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    bool all = true;
+#pragma unroll
+    for (int i = 1; i < kCore; i++) all &= listed_row(row[i]) == listed_row(row[0]) + i;
+    return all;
 }
 
 struct ListArgs {
     TilesPacked s;
+    int64_t k;
     TilesChoice choice;
 };
 
@@ -258,9 +270,18 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
     for (int step = sets.all_steps + warp; step < g.s.lines; step += kListWarps) /* there are no such steps */
         g.s.rows[((int64_t)tile * g.s.lines + step) * kStep + lane] = -1;
     __syncthreads();
-    if (warp > 0 || sets.last == 0 || lane < sets.last) return;
-    int *const step = g.s.rows + ((int64_t)tile * g.s.lines + sets.all_steps - 1) * kStep;
-    step[lane] = ~step[0]; /* the rest of the last step of all row groups */
+    int *const rows = g.s.rows + (int64_t)tile * g.s.lines * kStep;
+    if (warp == 0 && sets.last > 0 && lane >= sets.last) { /* the rest of the last step of all row groups */
+        int *const step = rows + (sets.all_steps - 1) * kStep;
+        const int eight = lane / kCore * kCore, first = step[eight < sets.last ? eight : 0];
+        step[lane] = ~min(first + lane % kCore, (int)g.k - 1);
+    }
+    __syncthreads();
+    bool loose = false;
+    for (int eight = (int)threadIdx.x; eight < sets.all_steps * (kStep / kCore); eight += kListThreads)
+        loose |= !neighbours(rows + eight * kCore);
+    loose = __syncthreads_or(loose);
+    if (threadIdx.x == 0) g.s.set_steps[tile * kSets + kAll] = loose;
 }
 
 /* The steps of each tile: all of TilesPacked but splits. */
@@ -280,30 +301,25 @@ template <typename E> lac_status_t list_tiles(const PackArgs<E> &g, cudaStream_t
                                        : four ? mark_active<E, kByFour>
                                               : mark_active<E, kByOne>,
                                        mark, g);
-    return status ? status : launch(list_sets, list, ListArgs{g.s, g.choice});
+    return status ? status : launch(list_sets, list, ListArgs{g.s, g.k, g.choice});
 }
 
 /* Second: the splits of each row group's steps. */
 
-static_assert(kStep == kWarp && kRowGroupRows % kWarps == 0,
-              "a lane for each k of a step; whole warps in a row group");
+static_assert(kStep == kWarp && kRowGroupRows == kWarp, "a lane for each k of a step, and for each row");
 
-__device__ inline int slot_of(int4 slots, int row_group)
-{
-    if (row_group < 2) return row_group == 0 ? slots.x : slots.y;
-    return row_group == 2 ? slots.z : slots.w;
-}
-
-/* The splits of eight k of a row, at `to`. */
+/* The splits of eight k of a row, at `to`; returns a bit for each that does not fit its two f16 numbers. */
 template <typename E, typename M>
-__device__ inline void split_core(const M *x, float scale, unsigned char *to, bool *fit)
+__device__ inline unsigned split_core(const M *x, float scale, unsigned char *to)
 {
     uint32_t word[kCore / 2][ShapeOf<E>::kSplits];
+    unsigned misfits = 0;
 #pragma unroll
     for (int w = 0; w < kCore / 2; w++)
         if constexpr (std::is_same_v<E, ScaledF16>) {
             const float lo = scale * x[2 * w], hi = scale * x[2 * w + 1];
-            *fit = *fit && fits_two_f16(x[2 * w], lo) && fits_two_f16(x[2 * w + 1], hi);
+            misfits |= (unsigned)!fits_two_f16(x[2 * w], lo) << 2 * w |
+                       (unsigned)!fits_two_f16(x[2 * w + 1], hi) << (2 * w + 1);
             split_two_f16(lo, hi, word[w]);
         } else {
             split_pair(x[2 * w], x[2 * w + 1], word[w]);
@@ -311,78 +327,87 @@ __device__ inline void split_core(const M *x, float scale, unsigned char *to, bo
 #pragma unroll
     for (int p = 0; p < ShapeOf<E>::kSplits; p++)
         *(uint4 *)(to + p * kSplitBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
+    return misfits;
 }
 
-/* Looks for those of eight k of a row that do not fit. Kept out of the way of all others. */
-__device__ __noinline__ void leave_rests(const ScaledLines &s, int row, const int *k, const float *x,
-                                         int exponent, unsigned char *to)
+/* For those of eight k of a row that do not fit. Kept out of the way of all others. */
+__device__ __noinline__ void leave_rests(const PackArgs<float> &g, int row, const int *k, int exponent,
+                                         unsigned char *to, unsigned misfits)
 {
-    for (int i = 0; i < kCore; i++)
-        leave_rest(s, row, k[i], x[i], exponent, (uint16_t *)to + i, kSplitBytes / 2);
+    for (; misfits; misfits &= misfits - 1) {
+        const int i = __ffs((int)misfits) - 1;
+        leave_rest(g.s.scaled, row, k[i], g.a[row * g.ars + k[i] * g.acs], exponent, (uint16_t *)to + i,
+                   kSplitBytes / 2);
+    }
 }
 
-/* The splits of the steps of all tiles; a block does one after the other.
- * Mapping   loads: lanes along the step's k, or along the rows where a lies by columns; stores: 16 bytes a
- *           thread, which are eight k of a row.
- * Bytes     the sectors of a that hold active k, 6 per float of a step, 2 per element of two bytes. */
+/* x := a step's elements of this lane's row. Loaded by lanes along k, and exchanged by way of `part`; or,
+ * where a lies by columns, along the rows. `rows` of the row group are inside. */
+template <bool kAlongRows, typename M>
+__device__ inline void load_step(const PackArgs<M> &g, int64_t row0, int rows, int k, M (&x)[kStep],
+                                 M (&part)[kRowGroupRows][kStep + 1])
+{
+    const int lane = threadIdx.x % kWarp;
+    if constexpr (kAlongRows) {
+        const M *const a = g.a + row0 + lane;
+#pragma unroll
+        for (int i = 0; i < kStep; i++) {
+            const int here = __shfl_sync(kFull, k, i);
+            x[i] = lane < rows && here >= 0 ? load_read_only(a + here * g.acs) : M(0);
+        }
+    } else {
+        const M *a = g.a + row0 * g.ars + k * g.acs;
+#pragma unroll
+        for (int i = 0; i < kRowGroupRows; i++, a += g.ars)
+            x[i] = i < rows && k >= 0 ? load_read_only(a) : M(0);
+        __syncwarp(); /* the last step's elements were read */
+#pragma unroll
+        for (int i = 0; i < kRowGroupRows; i++) part[i][lane] = x[i];
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < kStep; i++) x[i] = part[lane][i];
+    }
+}
+
+constexpr int kPackBlocks = 4; /* on a multiprocessor */
+
+/* The splits of the steps of all row groups; a warp does one after the other, a lane has a row.
+ * Bytes     the sectors of a that hold active k, 6 per float of a step, 4 as two f16 numbers, 2 per element
+ * of two bytes. */
 template <typename E, bool kAlongRows>
-__global__
-__launch_bounds__(kThreads,
-                  5) void pack_active(const __grid_constant__ PackArgs<typename MemoryOf<E>::type> g)
+__global__ __launch_bounds__(kThreads, kPackBlocks) void pack_active(
+    const __grid_constant__ PackArgs<typename MemoryOf<E>::type> g)
 {
     using Shape = ShapeOf<E>;
     using M = typename MemoryOf<E>::type;
-    constexpr int kLoads = kTileRows * kStep / kThreads, kUnits = kTileRows * kSplitCores / kThreads;
-    __shared__ M part[kTileRows][kStep + 1];
+    __shared__ M part[kAlongRows ? 1 : kWarps][kRowGroupRows][kStep + 1];
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     dependency_wait();
     dependents_launch();
     if (!chosen(g.choice, false) || (std::is_same_v<E, float> && !in_form<float>(g.form))) return;
-    for (int64_t line = blockIdx.x; line < (int64_t)g.s.tiles_m * g.s.lines; line += gridDim.x) {
-        const int tile = (int)(line / g.s.lines);
-        const int mine = g.s.rows[line * kStep + lane];
-        const int4 at = g.s.slots[line];
-        if ((at.x & at.y & at.z & at.w) < 0) continue; /* a step too many */
-        M x[kLoads];
+    const int64_t items = (int64_t)g.s.tiles_m * g.s.lines * kRowGroups;
+    for (int64_t item = (int64_t)blockIdx.x * kWarps + warp; item < items; item += gridDim.x * kWarps) {
+        const int64_t line = item / kRowGroups;
+        const int tile = (int)(line / g.s.lines), row_group = tile * kRowGroups + (int)(item % kRowGroups),
+                  slot = ((const int *)g.s.slots)[item], k = g.s.rows[line * kStep + lane];
+        if (slot < 0) continue; /* not the row group's, or a step too many */
+        const int row0 = row_group * kRowGroupRows;
+        int exponent = 0;
+        if constexpr (std::is_same_v<E, ScaledF16>) exponent = g.s.scaled.exponents[row0 + lane];
+        M x[kStep];
+        load_step<kAlongRows>(g, row0, g.m - row0, k, x, part[kAlongRows ? 0 : warp]);
+        unsigned char *const splits = g.s.splits +
+                                      ((int64_t)row_group * g.s.room + slot) * Shape::kStepBytes +
+                                      lane / kCore * Shape::kEightRows + lane % kCore * 16;
 #pragma unroll
-        for (int u = 0; u < kLoads; u++) {
-            const int e = u * kThreads + (int)threadIdx.x,
-                      row = kAlongRows ? e % kTileRows : u * kWarps + warp;
-            const int k = kAlongRows ? __shfl_sync(kFull, mine, e / kTileRows) : mine,
-                      row_group = row / kRowGroupRows;
-            const bool there = slot_of(at, row_group) >= 0;
-            const int64_t i = (int64_t)tile * kTileRows + row;
-            x[u] = there && k >= 0 && i < g.m ? load_read_only(g.a + i * g.ars + k * g.acs) : M(0);
-        }
-#pragma unroll
-        for (int u = 0; u < kLoads; u++) {
-            const int e = u * kThreads + (int)threadIdx.x;
-            part[kAlongRows ? e % kTileRows : e / kStep][kAlongRows ? e / kTileRows : lane] = x[u];
-        }
-        const int low = lane % kCore, core = lane / kCore;
-        int exponent[kUnits] = {};
-        if constexpr (std::is_same_v<E, ScaledF16>)
-#pragma unroll
-            for (int u = 0; u < kUnits; u++)
-                exponent[u] = g.s.scaled.exponents[tile * kTileRows + (u * kWarps + warp) * kCore + low];
-        __syncthreads();
-#pragma unroll
-        for (int u = 0; u < kUnits; u++) {
-            const int eight = u * kWarps + warp, row_group = eight / (kRowGroupRows / kCore),
-                      to = slot_of(at, row_group);
-            if (to < 0) continue;
-            const M *x = part[eight * kCore + low] + core * kCore;
-            unsigned char *const splits =
-                g.s.splits + (((int64_t)tile * kRowGroups + row_group) * g.s.room + to) * Shape::kStepBytes +
-                eight % (kRowGroupRows / kCore) * Shape::kEightRows + core * kCoreBytes + low * 16;
-            bool fit = true;
-            split_core<E>(x, power_of_two(exponent[u]), splits, &fit);
+        for (int core = 0; core < kSplitCores; core++) {
+            const unsigned misfits =
+                split_core<E>(x + core * kCore, power_of_two(exponent), splits + core * kCoreBytes);
             if constexpr (std::is_same_v<E, ScaledF16>)
-                if (!fit)
-                    leave_rests(g.s.scaled, tile * kTileRows + eight * kCore + low,
-                                g.s.rows + line * kStep + core * kCore, x, exponent[u], splits);
+                if (misfits)
+                    leave_rests(g, row0 + lane, g.s.rows + line * kStep + core * kCore, exponent,
+                                splits + core * kCoreBytes, misfits);
         }
-        __syncthreads(); /* the next step's elements come where these were */
     }
 }
 
@@ -434,9 +459,8 @@ template <typename E>
 lac_status_t pack_splits(const PackArgs<typename MemoryOf<E>::type> &g, cudaStream_t stream)
 {
     const bool across = g.ars == 1 && g.acs != 1;
-    constexpr int kBlocks = 5; /* on a multiprocessor */
-    const int64_t blocks =
-        min<int64_t>((int64_t)g.s.lines * g.s.tiles_m, (int64_t)kBlocks * current_device().sms);
+    const int64_t steps = (int64_t)g.s.lines * g.s.tiles_m * kRowGroups,
+                  blocks = min(ceil_div(steps, kWarps), (int64_t)kPackBlocks * current_device().sms);
     const Launch pack = {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, stream};
     return launch(across ? pack_active<E, true> : pack_active<E, false>, pack, g);
 }

@@ -6,6 +6,7 @@
 #define LACUNA_CUDA_TILES_PRODUCER_CUH
 
 #include "tiles.cuh"
+#include "common/tensor_map.cuh"
 #include "epilogue_store.cuh"
 #include "wgmma.cuh"
 
@@ -14,7 +15,7 @@ namespace lacuna
 namespace
 {
 
-constexpr int kConsumers = 2, kProducers = 2; /* warpgroups: 64 columns of b each; every second step each */
+constexpr int kConsumers = 2, kProducers = 2; /* warpgroups: 64 columns of b each; what fills stages */
 constexpr int kThreads = (kConsumers + kProducers) * kGroup;
 static_assert(kTileCols == kConsumers * kWgmmaRows && kDepth == kWgmmaDepth &&
                   kHolders == kConsumers * kGroup,
@@ -22,13 +23,11 @@ static_assert(kTileCols == kConsumers * kWgmmaRows && kDepth == kWgmmaDepth &&
 constexpr int kDepths = kStep / kDepth;
 constexpr int kFragmentBytes = kDepth * kTileCols * 2;
 
-/* What the lists say of a step that concerns a warp of those who fill stages. */
-constexpr int kProducerWarps = kProducers * kGroup / kWarp, kMine = kStep / (kGroup / kWarp);
-struct alignas(16) Listing {
-    int rows[kMine];       /* of b                                                    */
-    int slots[kRowGroups]; /* of each row group's splits, -1: it is not the row group's   */
-    int m, n;              /* tile                                                    */
-};
+/* Strips of b in a stage where it is not split: of two tiles, or of one in two planes. */
+constexpr int kBlockStrips = 4;
+
+constexpr int kProducerWarps = kProducers * kGroup / kWarp;
+
 constexpr int kListings = 4;
 
 /* How b, of type E, comes to those who multiply. kSplit: by way of `raw`, where it lies as it came, and is
@@ -38,6 +37,9 @@ template <typename E> struct Flow {
     static constexpr int kWide = ShapeOf<E>::kWide;
     static constexpr int kAlignment = kSplit ? 128 : 8 * kStripLine; /* of b in a stage */
     static constexpr int kConsumerRegisters = kSplit ? 184 : 200, kProducerRegisters = kSplit ? 72 : 56;
+    /* Those who fill stages are teams, which take turns: so many warps share a step. */
+    static constexpr int kTeams = kSplit ? 2 : 4, kTeamWarps = kProducerWarps / kTeams;
+    static constexpr int kMine = kStep / kTeamWarps; /* k of a warp */
     static constexpr int kStages = kSplit ? 4 : ShapeOf<E>::kSplits > 1 ? 6 : 8;
     /* Of b in a step, 16 k each: split by split, or tile by tile. */
     static constexpr int kFragments = ShapeOf<E>::kSplits * kWide * kDepths;
@@ -46,31 +48,58 @@ template <typename E> struct Flow {
         kWide * kTileCols *
         (kSplit ? (int)sizeof(float) : 2 * ShapeOf<E>::kSplits);      /* of a row of b, in a block's tiles */
     static constexpr int kRawBytes = kSplit ? kStep * kLineBytes : 0; /* a step of b, of each producer */
-    static constexpr int kShared = kStages * (kStageA + kStageB) + kProducers * kRawBytes +
+    /* What the lists say of a step that concerns a warp. */
+    struct alignas(16) Listing {
+        int rows[kMine];       /* of b                                                  */
+        int slots[kRowGroups]; /* of each row group's splits, -1: it is not the row group's */
+        int m, n;              /* tile                                                  */
+    };
+    static constexpr int kShared = kStages * (kStageA + kStageB) + kTeams * kRawBytes +
                                    kProducerWarps * kListings * (int)sizeof(Listing) + kAlignment;
     static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters <= 512,
                   "65536 registers");
     static_assert(kShared + 256 <= 227 * 1024, "what a block may have, and a few barriers");
+    static_assert(kTeams <= kStages, "none waits for the turn of a stage behind the next one");
     static_assert(kLineBytes == kWarp * 16 && (kSplit || kStageB == kStep * kLineBytes),
                   "a warp brings a row at a time");
-    static constexpr int kStripBytes = kStep * kStripLine; /* of a step */
+    /* Eight k of a strip, and of all strips, which follow each other: tile by tile, or plane by plane. */
+    static constexpr int kStripBytes = kCore * kStripLine, kEightBytes = kCore * kLineBytes;
     static_assert(kStageB % kAlignment == 0 && (kSplit || kStripBytes % kAlignment == 0),
                   "all stages, strips");
 };
 
+template <typename E> using Listing = typename Flow<E>::Listing;
+
+/* This warp's place in its team. */
+template <typename E> __device__ inline int team_warp()
+{
+    return threadIdx.x / kWarp % Flow<E>::kTeamWarps;
+}
+
 constexpr int kNoStep = 0; /* the set that ends all steps */
 
-/* b as it is brought. */
+/* b as it is brought: row by row, or by the copy engine in boxes of eight rows of all strips that a block
+ * has. There are none where a row has no whole strips: of the last row a box would read more than there is.
+ */
 template <typename E> struct Brought {
-    using type = E;
+    const std::conditional_t<std::is_same_v<E, ScaledF16>, uint16_t, E> *at;
+    unsigned pitch; /* bytes from a row to the next */
+    bool boxes;
+    CUtensorMap map;
 };
-template <> struct Brought<ScaledF16> {
-    using type = uint16_t;
-};
+template <typename E>
+Brought<E> brought(const void *at, int64_t pitch, int64_t k, int64_t columns, int planes = 1)
+{
+    Brought<E> b = {};
+    b.at = (decltype(b.at))at, b.pitch = (unsigned)pitch;
+    b.boxes = !Flow<E>::kSplit && columns % kStripCols == 0 &&
+              make_strips_map(&b.map, at, k, columns / kStripCols, pitch, planes, pitch / planes,
+                              kBlockStrips / planes);
+    return b;
+}
 
 template <typename E> struct MultiplyArgs {
-    const typename Brought<E>::type *b;
-    unsigned pitch; /* bytes from a row of b to the next */
+    Brought<E> b;
     TilesOut<typename MemoryOf<E>::type> out;
     TilesPacked packed;
     TilesSpace s;
@@ -81,18 +110,25 @@ template <typename E> struct MultiplyArgs {
 };
 
 struct Stages {
-    unsigned char *b, *a, *raw; /* kStages of b and a; one of each producer */
-    Listing *listings;          /* kListings of each producer's warp        */
-    int *sets;                  /* of row groups that want them; kNoStep      */
+    unsigned char *b, *a, *raw; /* kStages of b and a; one of each team */
+    unsigned char *listings;    /* kListings of each producer's warp    */
+    int *sets;                  /* of row groups that want them; kNoStep */
     barrier_t *full, *empty;
 };
 
-/* Position in the ring of stages: of the step of that number among all that the block does. */
+/* Position in the ring of stages, of a step among all that the block does. No more are gone on than there are
+ * stages. */
 template <int kStages> struct Slot {
-    unsigned step; /* less than 2^32 of all tiles that a product may have */
-    __device__ int at() const { return (int)(step % kStages); }
-    __device__ unsigned filled() const { return step / kStages % 2; } /* parity of full that says so  */
-    __device__ unsigned freed() const { return filled() ^ 1; }        /* ... of empty, for this step */
+    int stage;
+    unsigned turn; /* modulo 2 */
+    __device__ int at() const { return stage; }
+    __device__ unsigned filled() const { return turn; }    /* parity of full that says so  */
+    __device__ unsigned freed() const { return turn ^ 1; } /* ... of empty, for this step */
+    __device__ void go_on(int steps)
+    {
+        stage += steps;
+        if (stage >= kStages) stage -= kStages, turn ^= 1;
+    }
 };
 
 /* Where a thread's registers of a fragment lie: those of row (of wgmma's first operand) 16 w + r and 8
@@ -108,16 +144,16 @@ __device__ inline int fragment_at(int w, int r, int c)
  * registers that wgmma wants, and splits of a. A lane has four columns of b's tile, a warp the rows that are
  * k 2 c, 2 c + 1, 2 c + 8 and 2 c + 9 of 16 for two c, which are the words of wgmma's first operand. */
 
-/* A warp's rows are columns c to c + 3 and c + 8 to c + 11 of a step, as its listing has them; it splits them
- * in turns. */
+/* A warp's rows that are split are columns c to c + 3 and c + 8 to c + 11 of a step, as its listing has them;
+ * it splits them in turns. Those that are not are neighbours. */
 constexpr int kTurns = 2, kRowsEach = 4;
-static_assert(kMine == kTurns * kRowsEach, "a row is split once");
-/* Lanes that copy a listing, by 16 bytes: so many bring rows, the next one slots. */
-constexpr int kRowLanes = kMine / 4;
+static_assert(Flow<float>::kMine == kTurns * kRowsEach, "a row is split once");
 static_assert(kRowGroups * sizeof(int) == 16, "a copy brings all slots");
 
-/* A producer's way: every kProducers-th step of all that the block does. */
+/* A team's way: every kTeams-th step of all that the block does. */
 template <typename E> struct Walk {
+    /* Lanes that copy a listing, by 16 bytes: so many bring rows, the next one slots. */
+    static constexpr int kRowLanes = Flow<E>::kMine / 4;
     int item, step, known; /* known: steps that the lists were asked for */
     Work work;
     const char *from; /* what this lane copies of the step's listing */
@@ -136,24 +172,26 @@ template <typename E> struct Walk {
     }
     __device__ void find_listing(const TilesPacked &a)
     {
-        const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
-                  c = warp / 2 * kDepth + warp % 2 * 4;
+        const int warp = team_warp<E>(), lane = threadIdx.x % kWarp,
+                  c = Flow<E>::kSplit ? warp / 2 * kDepth + warp % 2 * 4 + lane * 8
+                                      : warp * Flow<E>::kMine + lane * 4;
         const int64_t line = (int64_t)work.m * a.lines + step;
-        from = lane < kRowLanes ? (const char *)(a.rows + line * kStep + c + lane * 8)
-                                : (const char *)(a.slots + line);
+        from = lane < kRowLanes ? (const char *)(a.rows + line * kStep + c) : (const char *)(a.slots + line);
     }
 };
 
 /* Begins to copy what the lists say of the step that the walk is at, if there is one; goes on. */
-template <typename E> __device__ inline void bring_listing(const MultiplyArgs<E> &g, Walk<E> *w, Listing *to)
+template <typename E>
+__device__ inline void bring_listing(const MultiplyArgs<E> &g, Walk<E> *w, Listing<E> *to)
 {
+    constexpr int kRowLanes = Walk<E>::kRowLanes, kTeams = Flow<E>::kTeams;
     if (w->over(g)) return;
     const int lane = threadIdx.x % kWarp;
     if (lane <= kRowLanes) copy_async16((float *)to + lane * 4, (const float *)w->from);
     if (lane == 0) to->m = w->work.m, to->n = w->work.n;
     w->known++;
-    w->from += kProducers * (lane < kRowLanes ? kStep : kRowGroups) * (int)sizeof(int);
-    w->step += kProducers;
+    w->from += kTeams * (lane < kRowLanes ? kStep : kRowGroups) * (int)sizeof(int);
+    w->step += kTeams;
     if (w->step >= w->work.end) w->settle(g);
 }
 
@@ -175,11 +213,11 @@ template <bool kWhole> __device__ inline void bring_quad(float *to, const float 
 
 /* Begins to copy this warp's rows of a step as they lie; each thread will read what it copied. */
 template <bool kWhole>
-__device__ inline void bring_rows(const MultiplyArgs<float> &g, const Listing &s, unsigned char *raw)
+__device__ inline void bring_rows(const MultiplyArgs<float> &g, const Listing<float> &s, unsigned char *raw)
 {
-    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
-              col = s.n * kTileCols + lane * 4;
-    const char *const b = (const char *)(g.b + col);
+    constexpr int kMine = Flow<float>::kMine;
+    const int warp = team_warp<float>(), lane = threadIdx.x % kWarp, col = s.n * kTileCols + lane * 4;
+    const char *const b = (const char *)(g.b.at + col);
     float *to = (float *)(raw + warp * kMine * kTileCols * 4 + lane * 16);
     int4 row[kMine / 4];
 #pragma unroll
@@ -189,7 +227,8 @@ __device__ inline void bring_rows(const MultiplyArgs<float> &g, const Listing &s
         const int4 four = row[i % 4 / 2]; /* k 2 c and further; k 2 c + 8 and further */
         const int at = i / kRowsEach ? (i % 2 ? four.w : four.z) : (i % 2 ? four.y : four.x);
         bring_quad<kWhole>(to + i * kTileCols,
-                           (const float *)(b + (uint64_t)(unsigned)listed_row(at) * g.pitch), g.out.n - col);
+                           (const float *)(b + (uint64_t)(unsigned)listed_row(at) * g.b.pitch),
+                           g.out.n - col);
     }
 }
 
@@ -200,51 +239,73 @@ template <lac_dt_t kType>
 __device__ inline const char *piece_of(const MultiplyArgs<Half<kType>> &g, int tile_n, int lane)
 {
     const int col = tile_n * Flow<Half<kType>>::kWide * kTileCols + lane * kPiece;
-    return (const char *)(g.b + min(col, g.out.n - kPiece));
+    return (const char *)(g.b.at + min(col, g.out.n - kPiece));
 }
 __device__ inline const char *piece_of(const MultiplyArgs<ScaledF16> &g, int tile_n, int lane)
 {
     constexpr int kPieces = kTileCols / kPiece;
     const int columns = g.s.planes.columns, col = tile_n * kTileCols + lane % kPieces * kPiece;
-    return (const char *)(g.b + lane / kPieces * (int64_t)columns + min(col, columns - kPiece));
+    return (const char *)(g.b.at + lane / kPieces * (int64_t)columns + min(col, columns - kPiece));
 }
 
-/* The same to the strips that wgmma reads. */
+/* The same of eight rows to the strips that wgmma reads: at once where they are neighbours, as where blocks
+ * of zeros or no zeros are. */
 template <typename E>
-__device__ inline void bring_strips(const MultiplyArgs<E> &g, const Listing &s, unsigned char *stage)
+__device__ inline void bring_eight(const MultiplyArgs<E> &g, const Listing<E> &s, const int *rows,
+                                   unsigned char *eight, barrier_t *full)
 {
-    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
-              first = warp / 2 * kDepth + warp % 2 * kRowsEach;
-    const char *const b = piece_of(g, s.n, lane);
-    unsigned char *const strip = stage + lane / kStripPieces * Flow<E>::kStripBytes;
-    int row[kMine]; /* read before the first copy: each would wait behind one */
+    static_assert(kCore == kBoxRows && kStripCols == kBoxStripCols &&
+                      Flow<E>::kEightBytes == kBlockStrips * Flow<E>::kStripBytes,
+                  "they are a box");
+    const int lane = threadIdx.x % kWarp, here = listed_row(rows[lane % kCore]);
+    if (g.b.boxes && __all_sync(kFull, here == listed_row(rows[0]) + lane % kCore)) {
+        if (lane == 0) {
+            barrier_promise(full, Flow<E>::kEightBytes);
+            copy_strips(eight, &g.b.map, here, s.n * (Flow<E>::kWide * kTileCols / kStripCols), full);
+        }
+        return;
+    }
+    int row[kCore]; /* read before the first copy: each would wait behind one */
 #pragma unroll
-    for (int i = 0; i < kMine; i += 4) {
-        const int4 four = *(const int4 *)(s.rows + i);
+    for (int i = 0; i < kCore; i += 4) {
+        const int4 four = *(const int4 *)(rows + i);
         row[i] = four.x, row[i + 1] = four.y, row[i + 2] = four.z, row[i + 3] = four.w;
     }
-    const char *from[kMine];
+    const char *const b = piece_of(g, s.n, lane);
+    unsigned char *const strip = eight + lane / kStripPieces * Flow<E>::kStripBytes;
+    const char *from[kCore];
 #pragma unroll
-    for (int i = 0; i < kMine; i++) {
-        from[i] = b + (uint64_t)(unsigned)listed_row(row[i]) * g.pitch;
+    for (int i = 0; i < kCore; i++) {
+        from[i] = b + (uint64_t)(unsigned)listed_row(row[i]) * g.b.pitch;
         keep(from[i]); /* all of them before the first copy, which would hold up what the next one wants */
     }
 #pragma unroll
-    for (int i = 0; i < kMine; i++) {
-        const int k = first + i % kRowsEach + i / kRowsEach * kCore;
-        copy_async16((float *)(strip + k * kStripLine + (lane % kStripPieces ^ k % kCore) * 16),
+    for (int i = 0; i < kCore; i++)
+        copy_async16((float *)(strip + i * kStripLine + (lane % kStripPieces ^ i) * 16),
                      (const float *)from[i]);
-    }
+}
+
+/* ... of this warp's rows of a step. */
+template <typename E>
+__device__ inline void bring_strips(const MultiplyArgs<E> &g, const Listing<E> &s, unsigned char *stage,
+                                    barrier_t *full)
+{
+    constexpr int kEights = Flow<E>::kMine / kCore;
+    unsigned char *const mine = stage + team_warp<E>() * kEights * Flow<E>::kEightBytes;
+#pragma unroll
+    for (int i = 0; i < kEights; i++)
+        bring_eight(g, s, s.rows + i * kCore, mine + i * Flow<E>::kEightBytes, full);
 }
 
 /* What this thread copied of a turn's rows. */
 __device__ inline void load_rows(const unsigned char *raw, int turn, float (&x)[kRowsEach][4])
 {
-    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp;
+    const int warp = team_warp<float>(), lane = threadIdx.x % kWarp;
 #pragma unroll
     for (int i = 0; i < kRowsEach; i++) {
         const float4 row =
-            *(const float4 *)(raw + (warp * kMine + turn * kRowsEach + i) * kTileCols * 4 + lane * 16);
+            *(const float4 *)(raw + (warp * Flow<float>::kMine + turn * kRowsEach + i) * kTileCols * 4 +
+                              lane * 16);
         x[i][0] = row.x, x[i][1] = row.y, x[i][2] = row.z, x[i][3] = row.w;
     }
 }
@@ -252,7 +313,7 @@ __device__ inline void load_rows(const unsigned char *raw, int turn, float (&x)[
 /* Splits two columns of a turn's rows into a stage. */
 __device__ inline void split_columns(const float (&x)[kRowsEach][4], unsigned char *stage, int turn, int pair)
 {
-    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp;
+    const int warp = team_warp<float>(), lane = threadIdx.x % kWarp;
     uint32_t word[4][kBf16Splits]; /* 2 g + h */
 #pragma unroll
     for (int w = 0; w < 4; w++)
@@ -267,7 +328,8 @@ __device__ inline void split_columns(const float (&x)[kRowsEach][4], unsigned ch
 
 /* Begins to copy the splits of a of a step, and says whose step it is; a warp, a lane for each row group. */
 template <typename E>
-__device__ inline void bring_splits(const MultiplyArgs<E> &g, const Listing &s, const Stages &st, int stage)
+__device__ inline void bring_splits(const MultiplyArgs<E> &g, const Listing<E> &s, const Stages &st,
+                                    int stage)
 {
     constexpr int kStepBytes = ShapeOf<E>::kStepBytes, kStageA = Flow<E>::kStageA;
     const int lane = threadIdx.x % kWarp, slot = s.slots[lane % kRowGroups];
@@ -285,27 +347,27 @@ __device__ inline void bring_splits(const MultiplyArgs<E> &g, const Listing &s, 
 }
 
 /* A stage that holds no step: the first one of them is behind the last step. */
-template <int kStages> __device__ inline void end_steps(const Stages &st, const Slot<kStages> &slot)
+__device__ inline void end_steps(const Stages &st, const Slot<Flow<float>::kStages> &slot)
 {
     const int stage = slot.at();
     barrier_wait(st.empty + stage, slot.freed());
-    if (threadIdx.x % kGroup == 0) {
+    if (team_warp<float>() == 0 && threadIdx.x % kWarp == 0) {
         st.sets[stage] = kNoStep;
         barrier_arrive_promise(st.full + stage, 0);
     }
     barrier_arrive(st.full + stage);
 }
 
-/* A producer's way through its steps: the walk has asked for the lists of the first kListings. */
+/* A team's way through its steps: the walk has asked for the lists of the first kListings. */
 template <typename E> struct Filling {
-    Listing *listings;
+    Listing<E> *listings;
     Slot<Flow<E>::kStages> slot;
     Walk<E> walk;
 
     __device__ Filling(const MultiplyArgs<E> &g, const Stages &st, int turn)
-        : listings(st.listings + (threadIdx.x / kWarp - kConsumers * (kGroup / kWarp)) * kListings),
-          slot{(unsigned)turn}, walk{(int)blockIdx.x, 0, 0, find_work(g.packed, g.s, (int)blockIdx.x),
-                                     nullptr}
+        : listings((Listing<E> *)st.listings +
+                   (threadIdx.x / kWarp - kConsumers * (kGroup / kWarp)) * kListings),
+          slot{turn, 0}, walk{(int)blockIdx.x, 0, 0, find_work(g.packed, g.s, (int)blockIdx.x), nullptr}
     {
         walk.step = walk.work.begin + turn;
         walk.settle(g);
@@ -314,24 +376,23 @@ template <typename E> struct Filling {
         copies_wait<0>();
         __syncwarp();
     }
-    __device__ const Listing &of(int at) const { return listings[at % kListings]; }
+    __device__ const Listing<E> &of(int at) const { return listings[at % kListings]; }
     /* Behind a step: its listing makes room for a later one. */
     __device__ void next(const MultiplyArgs<E> &g, int at)
     {
-        slot.step += kProducers;
+        slot.go_on(Flow<E>::kTeams);
         __syncwarp(); /* all have read this step's listing */
         bring_listing(g, &walk, listings + at % kListings);
         copies_commit();
     }
 };
 
-/* Fills the stages of every second step with the rows of b that it names, split on the way into wgmma's
+/* Fills the stages of every kTeams-th step with the rows of b that it names, split on the way into wgmma's
  * registers, and a's splits, which a warp brings each in its turn. The rows of the next of its steps come
  * meanwhile, and what the lists say of later ones: nobody waits for what comes from afar. */
 template <bool kWhole>
 __device__ inline void produce(const MultiplyArgs<float> &g, const Stages &st, int turn)
 {
-    const int warp = threadIdx.x % kGroup / kWarp;
     unsigned char *const raw = st.raw + turn * Flow<float>::kRawBytes;
     Filling<float> f(g, st, turn);
     if (f.walk.known > 0) bring_rows<kWhole>(g, f.of(0), raw);
@@ -344,7 +405,7 @@ __device__ inline void produce(const MultiplyArgs<float> &g, const Stages &st, i
         __syncwarp(); /* the lanes have what each of them copied of listings */
         load_rows(raw, 0, first);
         barrier_wait(st.empty + stage, f.slot.freed());
-        if (warp == at % (kGroup / kWarp)) bring_splits(g, f.of(at), st, stage);
+        if (team_warp<float>() == at % Flow<float>::kTeamWarps) bring_splits(g, f.of(at), st, stage);
         split_columns(first, b, 0, 0);
         load_rows(raw, 1, second);
         split_columns(first, b, 0, 1);
@@ -362,20 +423,18 @@ __device__ inline void produce(const MultiplyArgs<float> &g, const Stages &st, i
 template <bool, typename E>
 __device__ inline void produce(const MultiplyArgs<E> &g, const Stages &st, int turn)
 {
-    const int warp = threadIdx.x % kGroup / kWarp;
     Filling<E> f(g, st, turn);
     for (int at = 0; at < f.walk.known; at++) {
         const int stage = f.slot.at();
         if (at >= kListings) copies_wait<kListings - 1>(); /* this step's listing, and rows before it */
         __syncwarp();
         barrier_wait(st.empty + stage, f.slot.freed());
-        if (warp == at % (kGroup / kWarp)) bring_splits(g, f.of(at), st, stage);
-        bring_strips(g, f.of(at), st.b + stage * Flow<E>::kStageB);
+        if (team_warp<E>() == at % Flow<E>::kTeamWarps) bring_splits(g, f.of(at), st, stage);
+        bring_strips(g, f.of(at), st.b + stage * Flow<E>::kStageB, st.full + stage);
         barrier_arrive_copied(st.full + stage);
         f.next(g, at);
     }
     copies_wait<0>();
-    if (ShapeOf<E>::kSplits > 1) end_steps(st, f.slot);
 }
 
 } // namespace

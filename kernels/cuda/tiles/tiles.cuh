@@ -19,6 +19,7 @@ constexpr int kTileRows = kRowGroups * kRowGroupRows, kTileCols = LAC_CUDA_TILES
 constexpr int kStep = LAC_CUDA_TILES_STEP;  /* k that are multiplied together */
 constexpr int kDepth = 16;                  /* k of one instruction           */
 constexpr int kAll = (1 << kRowGroups) - 1; /* the set of all row groups        */
+constexpr int kSets = kAll + 1;
 
 /* A row group's splits of a step: cores of 8 rows x 8 k, a row's 8 k contiguous; the cores of a split along k
  * follow each other, then come the splits, then the next eight rows. */
@@ -134,6 +135,8 @@ struct TilesPacked {
         lines;        /* words of `active` of a row group; steps that a row group, a tile has room for */
     uint32_t *active; /* [row group] a bit per k                                                   */
     int *tile_steps, *row_group_steps; /* [tile]; [row group] */
+    int *set_steps;        /* [tile][kSets] of each set of row groups, in the order of kInOrder; whether of
+                              any step eight rows are no neighbours, from a whole eighth on              */
     int4 *slots;           /* [tile][lines] a step's slot among each row group's, -1: it is not there   */
     int *rows;             /* [tile][lines kStep] of b; ~row: a column without a k                     */
     unsigned char *splits; /* [row group][room][bytes of a step]                                        */
@@ -151,6 +154,7 @@ inline TilesPacked tiles_packed(lac_dt_t dt, int64_t m, int64_t k, int64_t room,
     Cutter cut = {(unsigned char *)memory, (unsigned char *)memory};
     s.splits = cut.take(row_groups * room * shape_of(dt).step_bytes);
     s.active = (uint32_t *)cut.take(row_groups * s.words * 4);
+    s.set_steps = (int *)cut.take(tiles * kSets * 4);
     s.slots = (int4 *)cut.take(tiles * s.lines * 16);
     s.rows = (int *)cut.take(tiles * s.lines * kStep * 4);
     s.tile_steps = (int *)cut.take(tiles * 4);
@@ -186,7 +190,8 @@ __device__ inline bool chosen(const TilesChoice &c, bool joint)
 }
 
 /* b as two f16 planes: of each k the nearest numbers of its row, then those of what they leave, each of whole
- * sixteens of columns. Of sixteen those with even numbers come first: so wgmma leaves neighbours in a thread.
+ * strips of columns as wgmma reads them. Of sixteen those with even numbers come first: so wgmma leaves
+ * neighbours in a thread.
  */
 struct Planes {
     unsigned char *at;
@@ -194,14 +199,14 @@ struct Planes {
     ScaledLines scaled;
     __host__ __device__ int64_t pitch() const { return columns * (int64_t)4; }
 };
-constexpr int kPlaneColumns = 16;
+constexpr int kPlaneColumns = 16, kPlaneStrip = 64;
 
 /* Whether there is room for planes of b in the workspace: where they may pay, and are not too large; and
  * where they are small, so that any product can be tested. */
 inline bool has_planes(lac_dt_t dt, int64_t m, int64_t n, int64_t k)
 {
     constexpr int64_t kSmall = 1 << 24, kLarge = INT64_C(1) << 31;
-    const int64_t bytes = k * round_up(n, kPlaneColumns) * 4;
+    const int64_t bytes = k * round_up(n, kPlaneStrip) * 4;
     return dt == LAC_F32 && lac_cuda_tiles_warpgroups_here() &&
            (bytes <= kSmall || (bytes <= kLarge && lac_cuda_tiles_in_f16(m, n, k, true)));
 }
@@ -229,7 +234,7 @@ inline TilesSpace tiles_space(lac_dt_t dt, int64_t m, int64_t n, int64_t k, void
     s.across = (int)ceil_div(s.tiles_n, shape_of(dt).wide), s.works = (int)(tiles_m * s.across);
     Cutter cut = {(unsigned char *)workspace, (unsigned char *)workspace};
     if (has_planes(dt, m, n, k)) {
-        s.planes.columns = (int)round_up(n, kPlaneColumns);
+        s.planes.columns = (int)round_up(n, kPlaneStrip);
         s.planes.at = cut.take(k * s.planes.pitch());
         s.planes.scaled = scaled_lines(&cut, s.tiles_n);
     }
@@ -308,7 +313,7 @@ __device__ inline float times_power(float x, int e)
 __device__ inline bool fits_two_f16(float x, float scaled)
 {
     constexpr float kLeast = 0.125f, kOver = 65520.0f;
-    return x == 0.0f || (fabsf(scaled) >= kLeast && fabsf(scaled) < kOver);
+    return (x == 0.0f) | ((fabsf(scaled) >= kLeast) & (fabsf(scaled) < kOver)); /* no branches */
 }
 
 /* Two f16 numbers each of x and y, rounded to nearest. Inf and NaN leave a NaN. */
@@ -416,7 +421,7 @@ lac_status_t sample_operands(const lac_cuda_tiles_t *p, void *workspace, lac_cud
 
 /* The way of a block through the product by tiles: which tile, which of its steps, whose they are. */
 
-constexpr int kRowsTogether = 8; /* tiles of rows whose blocks follow each other: they share b in the cache */
+constexpr int kRowsTogether = 16; /* tiles of rows whose blocks follow each other: they share b in the cache */
 
 /* A tile, or two neighbours, and its steps, or a part of them. */
 struct Work {

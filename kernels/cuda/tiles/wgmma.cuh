@@ -23,12 +23,13 @@ __device__ inline uint64_t wgmma_matrix(unsigned address, unsigned next_k, unsig
 }
 
 /* B in shared memory by rows of k, as strips of 64 columns: of each k 128 bytes, whose pieces of 16 are
- * exchanged by xor with k % 8. The strips lie `next_strip` bytes apart, each at a multiple of 1024. */
+ * exchanged by xor with k % 8. Eight k of a strip follow each other, at a multiple of 1024; `next_strip`
+ * bytes further lie those of the next strip, `next_eight` further the next eight k. */
 constexpr int kStripCols = 64, kStripLine = 128;
-__device__ inline uint64_t wgmma_strips(unsigned address, unsigned next_strip)
+__device__ inline uint64_t wgmma_strips(unsigned address, unsigned next_strip, unsigned next_eight)
 {
     constexpr uint64_t kExchanged = uint64_t(1) << 62; /* in 128 bytes */
-    return kExchanged | wgmma_matrix(address, next_strip, 8 * kStripLine);
+    return kExchanged | wgmma_matrix(address, next_strip, next_eight);
 }
 
 /* The same matrix so many bytes further on. */
