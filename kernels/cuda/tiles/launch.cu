@@ -89,9 +89,12 @@ lac_status_t run_one_sided(lac_cuda_tiles_t panel, const TilesChoice &choice, co
     FormArgs form = {};
     lac_status_t status = LAC_OK;
     if (lines.of_a || lines.of_b) status = find_scales(&panel, lines.of_a, lines.of_b, stream);
-    if (status == LAC_OK && !packed) status = list_one_sided(&panel, choice, panel.room, of_a, stream);
-    if (status == LAC_OK && lines.of_b) status = pack_planes(&panel, choice, space.planes, !packed, stream);
     if (status == LAC_OK && !packed)
+        status = list_one_sided(&panel, choice, lines.of_a || lines.of_b, panel.room, of_a, stream);
+    if (status == LAC_OK && lines.of_b)
+        status = packed ? pack_planes(&panel, choice, space.planes, stream)
+                        : pack_both(&panel, choice, space.planes, panel.room, of_a, stream);
+    else if (status == LAC_OK && !packed)
         status = pack_one_sided(&panel, choice, lines.two_f16, panel.room, of_a, stream);
     if (status == LAC_OK && lines.two_f16) {
         /* over the f16 numbers, of which nobody has any use then, or beside those that are kept */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The preparation of a for the product by tiles: lists of steps, then the splits of its values. */
+ * The lists of steps of a for the product by tiles. */
 #include "tiles.cuh"
 
 namespace lacuna
@@ -9,17 +9,7 @@ namespace lacuna
 namespace
 {
 
-template <typename E> struct PackArgs {
-    const E *a;
-    int64_t ars, acs;
-    int m;
-    int64_t k;
-    TilesPacked s;
-    TilesChoice choice;
-    FormChoice form;
-};
-
-/* First: which k are active in each row group of a tile, and the tile's steps by sets of row groups. */
+/* Which k are active in each row group of a tile, and the tile's steps by sets of row groups. */
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 constexpr int kSpan = 128;                         /* k whose activity a block finds   */
@@ -89,15 +79,19 @@ __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ 
     const int64_t k0 = (int64_t)blockIdx.x * kSpan;
     const int row0 = (int)blockIdx.y * kMarked, warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     if (threadIdx.x < kTogether * kSpan) any[threadIdx.x / kSpan][threadIdx.x % kSpan] = 0;
-    dependency_wait();
+    if (!g.beside) dependency_wait();
     dependents_launch();
-    if (!chosen(g.choice, false)) return;
+    if (!chosen(g.choice, false)) {
+        if (g.beside) dependency_wait();
+        return;
+    }
     __syncthreads();
     if (kLayout == kByFour)
         mark_by_four(g, row0, k0, any);
     else
         mark_by_one<kLayout == kAcross>(g, row0, k0, any);
     __syncthreads();
+    if (g.beside) dependency_wait(); /* what waits for this one waits for those before it, too */
     if (warp >= kSpan / kWarp * kTogether) return;
     const int q = warp / (kSpan / kWarp), part = warp % (kSpan / kWarp);
     const int64_t word = k0 / 32 + part;
@@ -304,113 +298,6 @@ template <typename E> lac_status_t list_tiles(const PackArgs<E> &g, cudaStream_t
     return status ? status : launch(list_sets, list, ListArgs{g.s, g.k, g.choice});
 }
 
-/* Second: the splits of each row group's steps. */
-
-static_assert(kStep == kWarp && kRowGroupRows == kWarp, "a lane for each k of a step, and for each row");
-
-/* The splits of eight k of a row, at `to`; returns a bit for each that does not fit its two f16 numbers. */
-template <typename E, typename M>
-__device__ inline unsigned split_core(const M *x, float scale, unsigned char *to)
-{
-    uint32_t word[kCore / 2][ShapeOf<E>::kSplits];
-    unsigned misfits = 0;
-#pragma unroll
-    for (int w = 0; w < kCore / 2; w++)
-        if constexpr (std::is_same_v<E, ScaledF16>) {
-            const float lo = scale * x[2 * w], hi = scale * x[2 * w + 1];
-            misfits |= (unsigned)!fits_two_f16(x[2 * w], lo) << 2 * w |
-                       (unsigned)!fits_two_f16(x[2 * w + 1], hi) << (2 * w + 1);
-            split_two_f16(lo, hi, word[w]);
-        } else {
-            split_pair(x[2 * w], x[2 * w + 1], word[w]);
-        }
-#pragma unroll
-    for (int p = 0; p < ShapeOf<E>::kSplits; p++)
-        *(uint4 *)(to + p * kSplitBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
-    return misfits;
-}
-
-/* For those of eight k of a row that do not fit. Kept out of the way of all others. */
-__device__ __noinline__ void leave_rests(const PackArgs<float> &g, int row, const int *k, int exponent,
-                                         unsigned char *to, unsigned misfits)
-{
-    for (; misfits; misfits &= misfits - 1) {
-        const int i = __ffs((int)misfits) - 1;
-        leave_rest(g.s.scaled, row, k[i], g.a[row * g.ars + k[i] * g.acs], exponent, (uint16_t *)to + i,
-                   kSplitBytes / 2);
-    }
-}
-
-/* x := a step's elements of this lane's row. Loaded by lanes along k, and exchanged by way of `part`; or,
- * where a lies by columns, along the rows. `rows` of the row group are inside. */
-template <bool kAlongRows, typename M>
-__device__ inline void load_step(const PackArgs<M> &g, int64_t row0, int rows, int k, M (&x)[kStep],
-                                 M (&part)[kRowGroupRows][kStep + 1])
-{
-    const int lane = threadIdx.x % kWarp;
-    if constexpr (kAlongRows) {
-        const M *const a = g.a + row0 + lane;
-#pragma unroll
-        for (int i = 0; i < kStep; i++) {
-            const int here = __shfl_sync(kFull, k, i);
-            x[i] = lane < rows && here >= 0 ? load_read_only(a + here * g.acs) : M(0);
-        }
-    } else {
-        const M *a = g.a + row0 * g.ars + k * g.acs;
-#pragma unroll
-        for (int i = 0; i < kRowGroupRows; i++, a += g.ars)
-            x[i] = i < rows && k >= 0 ? load_read_only(a) : M(0);
-        __syncwarp(); /* the last step's elements were read */
-#pragma unroll
-        for (int i = 0; i < kRowGroupRows; i++) part[i][lane] = x[i];
-        __syncwarp();
-#pragma unroll
-        for (int i = 0; i < kStep; i++) x[i] = part[lane][i];
-    }
-}
-
-constexpr int kPackBlocks = 4; /* on a multiprocessor */
-
-/* The splits of the steps of all row groups; a warp does one after the other, a lane has a row.
- * Bytes     the sectors of a that hold active k, 6 per float of a step, 4 as two f16 numbers, 2 per element
- * of two bytes. */
-template <typename E, bool kAlongRows>
-__global__ __launch_bounds__(kThreads, kPackBlocks) void pack_active(
-    const __grid_constant__ PackArgs<typename MemoryOf<E>::type> g)
-{
-    using Shape = ShapeOf<E>;
-    using M = typename MemoryOf<E>::type;
-    __shared__ M part[kAlongRows ? 1 : kWarps][kRowGroupRows][kStep + 1];
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    dependency_wait();
-    dependents_launch();
-    if (!chosen(g.choice, false) || (std::is_same_v<E, float> && !in_form<float>(g.form))) return;
-    const int64_t items = (int64_t)g.s.tiles_m * g.s.lines * kRowGroups;
-    for (int64_t item = (int64_t)blockIdx.x * kWarps + warp; item < items; item += gridDim.x * kWarps) {
-        const int64_t line = item / kRowGroups;
-        const int tile = (int)(line / g.s.lines), row_group = tile * kRowGroups + (int)(item % kRowGroups),
-                  slot = ((const int *)g.s.slots)[item], k = g.s.rows[line * kStep + lane];
-        if (slot < 0) continue; /* not the row group's, or a step too many */
-        const int row0 = row_group * kRowGroupRows;
-        int exponent = 0;
-        if constexpr (std::is_same_v<E, ScaledF16>) exponent = g.s.scaled.exponents[row0 + lane];
-        M x[kStep];
-        load_step<kAlongRows>(g, row0, g.m - row0, k, x, part[kAlongRows ? 0 : warp]);
-        unsigned char *const splits = g.s.splits +
-                                      ((int64_t)row_group * g.s.room + slot) * Shape::kStepBytes +
-                                      lane / kCore * Shape::kEightRows + lane % kCore * 16;
-#pragma unroll
-        for (int core = 0; core < kSplitCores; core++) {
-            const unsigned misfits =
-                split_core<E>(x + core * kCore, power_of_two(exponent), splits + core * kCoreBytes);
-            if constexpr (std::is_same_v<E, ScaledF16>)
-                if (misfits)
-                    leave_rests(g, row0 + lane, g.s.rows + line * kStep + core * kCore, exponent,
-                                splits + core * kCoreBytes, misfits);
-        }
-    }
-}
-
 struct MaxRoomArgs {
     TilesPacked s;
     int *most;
@@ -450,70 +337,12 @@ extern "C" lac_status_t lac_cuda_tiles_max_room(lac_dt_t dt, int64_t m, int64_t 
     return launch(max_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }
 
-namespace lacuna
-{
-namespace
-{
-
-template <typename E>
-lac_status_t pack_splits(const PackArgs<typename MemoryOf<E>::type> &g, cudaStream_t stream)
-{
-    const bool across = g.ars == 1 && g.acs != 1;
-    const int64_t steps = (int64_t)g.s.lines * g.s.tiles_m * kRowGroups,
-                  blocks = min(ceil_div(steps, kWarps), (int64_t)kPackBlocks * current_device().sms);
-    const Launch pack = {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, stream};
-    return launch(across ? pack_active<E, true> : pack_active<E, false>, pack, g);
-}
-
-template <typename E>
-PackArgs<E> pack_args(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room, void *memory)
-{
-    return {(const E *)p->a, p->ars, p->acs, (int)p->m, p->k, tiles_packed(p->dt, p->m, p->k, room, memory),
-            choice,          {}};
-}
-
-} // namespace
-} // namespace lacuna
-
-lac_status_t lacuna::list_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room,
-                                    void *memory, lac_cuda_stream_t stream)
-{
-    return with_number_type(p->dt, [&](auto element) {
-        return list_tiles(pack_args<decltype(element)>(p, choice, room, memory), (cudaStream_t)stream);
-    });
-}
-
-lac_status_t lacuna::pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool two_f16,
+lac_status_t lacuna::list_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool beside,
                                     int64_t room, void *memory, lac_cuda_stream_t stream)
 {
     return with_number_type(p->dt, [&](auto element) {
-        using E = decltype(element);
-        const PackArgs<E> g = pack_args<E>(p, choice, room, memory);
-        if constexpr (std::is_same_v<E, float>)
-            if (two_f16) return pack_splits<ScaledF16>(g, (cudaStream_t)stream);
-        return pack_splits<E>(g, (cudaStream_t)stream);
+        PackArgs<decltype(element)> g = pack_args<decltype(element)>(p, choice, room, memory);
+        g.beside = beside;
+        return list_tiles(g, (cudaStream_t)stream);
     });
-}
-
-lac_status_t lacuna::pack_bf16(const lac_cuda_tiles_t *p, const TilesChoice &choice, const FormArgs &form,
-                               int64_t room, void *memory, lac_cuda_stream_t stream)
-{
-    PackArgs<float> g = pack_args<float>(p, choice, room, memory);
-    g.form = form.choice, g.s.splits = form.splits;
-    return pack_splits<float>(g, (cudaStream_t)stream);
-}
-
-extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
-                                            lac_cuda_stream_t stream)
-{
-    using namespace lacuna;
-    const bool two_f16 = takes_two_f16(p, true);
-    if (two_f16) {
-        const TilesPacked s = tiles_packed(p->dt, p->m, p->k, room, memory);
-        lac_status_t status = begin_tiles(p, nullptr, &s.scaled, nullptr, stream);
-        if (status == LAC_OK) status = find_scales(p, &s.scaled, nullptr, stream);
-        if (status != LAC_OK) return status;
-    }
-    const lac_status_t status = list_one_sided(p, {}, room, memory, stream);
-    return status ? status : pack_one_sided(p, {}, two_f16, room, memory, stream);
 }

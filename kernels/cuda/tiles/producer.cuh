@@ -28,8 +28,6 @@ constexpr int kBlockStrips = 4;
 
 constexpr int kProducerWarps = kProducers * kGroup / kWarp;
 
-constexpr int kListings = 4;
-
 /* How b, of type E, comes to those who multiply. kSplit: by way of `raw`, where it lies as it came, and is
  * split in the order of wgmma's registers; else in strips, from where wgmma reads it. */
 template <typename E> struct Flow {
@@ -40,7 +38,8 @@ template <typename E> struct Flow {
     /* Those who fill stages are teams, which take turns: so many warps share a step. */
     static constexpr int kTeams = kSplit ? 2 : 4, kTeamWarps = kProducerWarps / kTeams;
     static constexpr int kMine = kStep / kTeamWarps; /* k of a warp */
-    static constexpr int kStages = kSplit ? 4 : ShapeOf<E>::kSplits > 1 ? 6 : 8;
+    static constexpr int kListings = kSplit ? 4 : 2; /* of steps of its own that a warp knows beforehand */
+    static constexpr int kStages = kSplit ? 4 : ShapeOf<E>::kSplits > 1 ? 7 : 9;
     /* Of b in a step, 16 k each: split by split, or tile by tile. */
     static constexpr int kFragments = ShapeOf<E>::kSplits * kWide * kDepths;
     static constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kRowGroups * ShapeOf<E>::kStepBytes;
@@ -366,23 +365,23 @@ template <typename E> struct Filling {
 
     __device__ Filling(const MultiplyArgs<E> &g, const Stages &st, int turn)
         : listings((Listing<E> *)st.listings +
-                   (threadIdx.x / kWarp - kConsumers * (kGroup / kWarp)) * kListings),
+                   (threadIdx.x / kWarp - kConsumers * (kGroup / kWarp)) * Flow<E>::kListings),
           slot{turn, 0}, walk{(int)blockIdx.x, 0, 0, find_work(g.packed, g.s, (int)blockIdx.x), nullptr}
     {
         walk.step = walk.work.begin + turn;
         walk.settle(g);
-        for (int i = 0; i < kListings; i++) bring_listing(g, &walk, listings + i);
+        for (int i = 0; i < Flow<E>::kListings; i++) bring_listing(g, &walk, listings + i);
         copies_commit();
         copies_wait<0>();
         __syncwarp();
     }
-    __device__ const Listing<E> &of(int at) const { return listings[at % kListings]; }
+    __device__ const Listing<E> &of(int at) const { return listings[at % Flow<E>::kListings]; }
     /* Behind a step: its listing makes room for a later one. */
     __device__ void next(const MultiplyArgs<E> &g, int at)
     {
         slot.go_on(Flow<E>::kTeams);
         __syncwarp(); /* all have read this step's listing */
-        bring_listing(g, &walk, listings + at % kListings);
+        bring_listing(g, &walk, listings + at % Flow<E>::kListings);
         copies_commit();
     }
 };
@@ -426,7 +425,8 @@ __device__ inline void produce(const MultiplyArgs<E> &g, const Stages &st, int t
     Filling<E> f(g, st, turn);
     for (int at = 0; at < f.walk.known; at++) {
         const int stage = f.slot.at();
-        if (at >= kListings) copies_wait<kListings - 1>(); /* this step's listing, and rows before it */
+        if (at >= Flow<E>::kListings)
+            copies_wait<Flow<E>::kListings - 1>(); /* this step's listing, and rows before it */
         __syncwarp();
         barrier_wait(st.empty + stage, f.slot.freed());
         if (team_warp<E>() == at % Flow<E>::kTeamWarps) bring_splits(g, f.of(at), st, stage);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Floats as two f16 numbers, for the product by tiles: by which power of two each line of an operand is
- * multiplied, and b as planes of these numbers. */
+ * multiplied. */
 #include "tiles.cuh"
 
 namespace lacuna
@@ -104,102 +104,6 @@ __global__ void begin_counts(const __grid_constant__ BeginArgs g)
     }
 }
 
-struct PlanesArgs {
-    const float *b;
-    int64_t ldb;
-    int n, k;
-    Planes planes;
-    TilesChoice choice;
-    bool beside;
-};
-
-constexpr int kAcross = 16, kDown = kThreads / kAcross, kRowsEach = 4;
-
-/* For those of sixteen columns that do not fit. Kept out of the way of all others. */
-__device__ __noinline__ void leave_rests(const PlanesArgs &g, int k, int col, uint16_t *at, unsigned misfits)
-{
-    for (; misfits; misfits &= misfits - 1) {
-        const int i = __ffs((int)misfits) - 1;
-        leave_rest(g.planes.scaled, col + i, k, g.b[k * g.ldb + col + i], g.planes.scaled.exponents[col + i],
-                   at + i % 2 * 8 + i / 2, g.planes.columns);
-    }
-}
-
-/* Sixteen columns of a row of b, of which `left` are inside; kWhole: all. */
-template <bool kWhole>
-__device__ inline void load_sixteen(const float *at, int left, float (&x)[kPlaneColumns])
-{
-#pragma unroll
-    for (int i = 0; i < kPlaneColumns; i += 4) {
-        float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        if (kWhole || left > i + 3) {
-            four = __ldg((const float4 *)(at + i)); /* two of a thread's are in one sector */
-        } else {
-            if (left > i) four.x = at[i];
-            if (left > i + 1) four.y = at[i + 1];
-            if (left > i + 2) four.z = at[i + 2];
-        }
-        x[i] = four.x, x[i + 1] = four.y, x[i + 2] = four.z, x[i + 3] = four.w;
-    }
-}
-
-/* What the neighbour of this lane's pair gives. */
-__device__ inline uint4 exchange(uint4 x)
-{
-    return make_uint4(__shfl_xor_sync(kFull, x.x, 1), __shfl_xor_sync(kFull, x.y, 1),
-                      __shfl_xor_sync(kFull, x.z, 1), __shfl_xor_sync(kFull, x.w, 1));
-}
-
-/* The planes of kDown kRowsEach k; a thread has sixteen columns, of which a pair of threads writes the even
- * ones and the odd ones of one, then those of the other: whole sectors. Grid (columns, k). Bytes: 4 per
- * element of b read, 4 written. */
-template <bool kWhole>
-__global__ __launch_bounds__(kThreads) void split_planes(const __grid_constant__ PlanesArgs g)
-{
-    const int col = ((int)blockIdx.x * kAcross + (int)threadIdx.x % kAcross) * kPlaneColumns,
-              k0 = ((int)blockIdx.y * kDown + (int)threadIdx.x / kAcross) * kRowsEach;
-    const bool inside = col < g.planes.columns;
-    if (!g.beside) dependency_wait();
-    dependents_launch();
-    int exponent[kPlaneColumns] = {};
-#pragma unroll
-    for (int i = 0; i < kPlaneColumns && inside; i += 4) {
-        const int4 four = *(const int4 *)(g.planes.scaled.exponents + col + i);
-        exponent[i] = four.x, exponent[i + 1] = four.y, exponent[i + 2] = four.z, exponent[i + 3] = four.w;
-    }
-    const bool odd = threadIdx.x % 2, wanted = chosen(g.choice, false);
-    for (int k = k0; k < k0 + kRowsEach && wanted; k++) {
-        const bool live = inside && k < g.k;
-        float x[kPlaneColumns] = {};
-        if (live) load_sixteen<kWhole>(g.b + k * g.ldb + col, g.n - col, x);
-        uint32_t word[kPlaneColumns / 2][2];
-        unsigned misfits = 0; /* a bit for each column */
-#pragma unroll
-        for (int w = 0; w < kPlaneColumns / 2; w++) { /* even columns, then odd ones */
-            const int i = w % 4 * 4 + w / 4;
-            const float lo = power_of_two(exponent[i]) * x[i], hi = power_of_two(exponent[i + 2]) * x[i + 2];
-            misfits |= (unsigned)!fits_two_f16(x[i], lo) << i | (unsigned)!fits_two_f16(x[i + 2], hi)
-                                                                    << (i + 2);
-            split_two_f16(lo, hi, word[w]);
-        }
-        unsigned char *const row = g.planes.at + k * g.planes.pitch();
-#pragma unroll
-        for (int p = 0; p < 2; p++) {
-            const uint4 even_ones = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]),
-                        odd_ones = make_uint4(word[4][p], word[5][p], word[6][p], word[7][p]),
-                        theirs = exchange(odd ? even_ones : odd_ones);
-            uint4 *const at =
-                (uint4 *)(row + (p * (int64_t)g.planes.columns + (col & -2 * kPlaneColumns)) * 2);
-            if (!live) continue;
-            at[odd] = odd ? theirs : even_ones;
-            at[odd + 2] = odd ? odd_ones : theirs;
-        }
-        __syncwarp(); /* what follows changes what either of a pair wrote */
-        if (misfits) leave_rests(g, k, col, (uint16_t *)(row + col * 2), misfits);
-    }
-    if (g.beside) dependency_wait(); /* what waits for this one waits for those before it, too */
-}
-
 } // namespace
 
 lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, const ScaledLines *of_a,
@@ -222,16 +126,6 @@ lac_status_t find_scales(const lac_cuda_tiles_t *p, const ScaledLines *of_a, con
     g.first = of_a ? (int)ceil_div(p->m, kTileRows) * kRowGroups : 0;
     const int blocks = g.first + (of_b ? (int)ceil_div(p->n, kTileCols) * kRowGroups : 0);
     return launch(scale_lines, {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
-}
-
-lac_status_t pack_planes(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes,
-                         bool beside, lac_cuda_stream_t stream)
-{
-    const PlanesArgs g = {(const float *)p->b, p->ldb, (int)p->n, (int)p->k, planes, choice, beside};
-    const dim3 grid((unsigned)ceil_div(planes.columns, kAcross * kPlaneColumns),
-                    (unsigned)ceil_div(p->k, kDown * kRowsEach));
-    return launch(p->n % kPlaneStrip ? split_planes<false> : split_planes<true>,
-                  {grid, dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }
 
 double fewest_nonzeros(const lac_cuda_tiles_t *p)

@@ -280,6 +280,25 @@ __device__ inline int joint_piece(int k, int piece)
     return (piece ^ k / 2 % 4) * 16;
 }
 
+/* What is read of a, and what is made of it. */
+template <typename E> struct PackArgs {
+    const E *a;
+    int64_t ars, acs;
+    int m;
+    int64_t k;
+    TilesPacked s;
+    TilesChoice choice;
+    FormChoice form;
+    bool beside; /* what was launched last, of whose making the lists want nothing */
+};
+
+template <typename E>
+PackArgs<E> pack_args(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room, void *memory)
+{
+    return {(const E *)p->a, p->ars, p->acs, (int)p->m, p->k, tiles_packed(p->dt, p->m, p->k, room, memory),
+            choice,          {},     false};
+}
+
 /* Before they are split, floats are scaled so that every split of every float, subnormals too, is a normal
  * bf16. */
 constexpr float kScale = 0x1p24f, kUnscale = 0x1p-48f; /* of an operand; of a product */
@@ -393,9 +412,10 @@ lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cud
 /* The same over the k that both the rows and the columns of a piece of 32 x 32 have. */
 lac_status_t multiply_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *workspace,
                             lac_cuda_stream_t stream);
-/* lac_cuda_tiles_pack and lac_cuda_tiles_joint_pack, where that product is chosen; the counts that say so. */
-lac_status_t list_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room, void *memory,
-                            lac_cuda_stream_t stream);
+/* lac_cuda_tiles_pack and lac_cuda_tiles_joint_pack, where that product is chosen; the counts that say so.
+ * `beside`: what was launched last, find_scales, when all before was done. */
+lac_status_t list_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool beside, int64_t room,
+                            void *memory, lac_cuda_stream_t stream);
 lac_status_t pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool two_f16, int64_t room,
                             void *memory, lac_cuda_stream_t stream);
 /* Whether floats are two f16 numbers, where the operands allow it; `packed`: a is, or is to be kept. */
@@ -410,9 +430,11 @@ lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, c
 /* Exponents of the lines of a and b, either of which may be NULL, by a sample. */
 lac_status_t find_scales(const lac_cuda_tiles_t *p, const ScaledLines *of_a, const ScaledLines *of_b,
                          lac_cuda_stream_t stream);
-/* b's planes. `beside`: of what was launched before all is wanted but the last, beside which it may run. */
+/* b's planes, with a packed before; and pack_one_sided of two f16 numbers beside them. */
 lac_status_t pack_planes(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes,
-                         bool beside, lac_cuda_stream_t stream);
+                         lac_cuda_stream_t stream);
+lac_status_t pack_both(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes,
+                       int64_t room, void *memory, lac_cuda_stream_t stream);
 /* Both counts of nonzeros as a sample finds them, multiplied, where sums have some sixteen terms. */
 double fewest_nonzeros(const lac_cuda_tiles_t *p);
 lac_status_t pack_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *of_a, void *of_b,
@@ -421,7 +443,8 @@ lac_status_t sample_operands(const lac_cuda_tiles_t *p, void *workspace, lac_cud
 
 /* The way of a block through the product by tiles: which tile, which of its steps, whose they are. */
 
-constexpr int kRowsTogether = 16; /* tiles of rows whose blocks follow each other: they share b in the cache */
+constexpr int kRowsTogether =
+    16; /* tiles of rows whose blocks follow each other: they share b in the cache */
 
 /* A tile, or two neighbours, and its steps, or a part of them. */
 struct Work {
