@@ -66,8 +66,6 @@ static inline bool lac_operand_is_dense(const lac_operand_t *x, lac_dt_t dt, lac
     return x->buf && x->dt == dt && !x->triangle && (!unit || by_columns || by_rows);
 }
 
-/* Whether the tiles skip zeros of both operands at once: never, always, where a sample says that it pays. */
-typedef enum lac_joint { LAC_JOINT_OFF = 0, LAC_JOINT_ON, LAC_JOINT_AUTO } lac_joint_t;
 typedef enum lac_math { LAC_MATH_FP32 = 0, LAC_MATH_PEDANTIC, LAC_MATH_TF32 } lac_math_t;
 
 /* What the user's settings allow a route; from the policy. */
@@ -79,7 +77,6 @@ typedef struct lac_call_settings {
     bool may_copy;    /* derived k-major copies of frozen operands are allowed                     */
     bool fixed_sums;  /* how a sum is split must not hang on the columns of W or on densities      */
     lac_math_t math;
-    lac_joint_t joint;
 } lac_call_settings_t;
 
 /* What the planner asks of a run. */

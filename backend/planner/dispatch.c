@@ -26,7 +26,6 @@ static void apply_policy(const lac_policy_t *policy, lac_problem_t *p)
     p->settings.may_copy = policy->may_copy;
     p->settings.fixed_sums = policy->fixed_sums;
     p->settings.math = policy->math;
-    p->settings.joint = policy->joint;
     lac_problem_settle_skip(p, policy->skip);
 }
 

@@ -172,7 +172,6 @@ static bool set_word(const char *value, const char *const *words, int count, int
 
 /* In the order of lac_skip_t, from LAC_SKIP_FAST on. */
 static const char *const skips[] = {"fast", "guaranteed", "a", "b"};
-static const char *const joints[] = {"off", "on", "auto"};
 static const char *const sums[] = {"fast", "fixed"};
 
 static bool set_option(lac_policy_t *policy, int option, const char *value)
@@ -215,10 +214,6 @@ static bool set_option(lac_policy_t *policy, int option, const char *value)
     case OPTION_skip:
         if (!set_word(value, skips, 4, &word)) return false;
         policy->skip = (lac_skip_t)(LAC_SKIP_FAST + word);
-        return true;
-    case OPTION_joint:
-        if (!set_word(value, joints, 3, &word)) return false;
-        policy->joint = (lac_joint_t)word;
         return true;
     case OPTION_sums:
         if (!set_word(value, sums, 2, &word)) return false;
@@ -278,9 +273,8 @@ bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y)
 {
     return x->detect != y->detect || x->sparse_margin != y->sparse_margin || x->math != y->math ||
            x->strict_nan != y->strict_nan || x->skip != y->skip || x->fixed_sums != y->fixed_sums ||
-           x->joint != y->joint || x->threads != y->threads || x->may_copy != y->may_copy ||
-           x->learn != y->learn || x->frozen_count != y->frozen_count ||
-           memcmp(x->frozen, y->frozen, sizeof x->frozen) != 0;
+           x->threads != y->threads || x->may_copy != y->may_copy || x->learn != y->learn ||
+           x->frozen_count != y->frozen_count || memcmp(x->frozen, y->frozen, sizeof x->frozen) != 0;
 }
 
 int lac_policy_count(void)
@@ -344,9 +338,6 @@ void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
         break;
     case OPTION_skip:
         snprintf(text, size, "%s", skips[policy->skip - LAC_SKIP_FAST]);
-        break;
-    case OPTION_joint:
-        snprintf(text, size, "%s", joints[policy->joint]);
         break;
     case OPTION_sums:
         snprintf(text, size, "%s", sums[policy->fixed_sums]);

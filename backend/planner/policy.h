@@ -23,7 +23,6 @@ typedef struct lac_policy {
     bool strict_nan;
     lac_skip_t skip; /* excludes strict_nan where it guarantees anything                      */
     bool fixed_sums; /* sums are split in a way that W's columns and densities do not change      */
-    lac_joint_t joint;
     const char *compare; /* the route to shadow calls with, or NULL                       */
     long compare_every;
     unsigned verbose;

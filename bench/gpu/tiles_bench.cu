@@ -44,7 +44,7 @@ struct Bench {
     FILE *json;
     bool first;
     float *a, *b, *c;
-    void *workspace, *packed, *joint_a, *joint_b;
+    void *workspace, *packed;
     int64_t m, n, k;
 };
 
@@ -54,17 +54,14 @@ void allocate(Bench &x, int64_t m, int64_t k, int64_t n)
     CUDA_CHECK(cudaMalloc(&x.a, (size_t)(4 * m * k)));
     CUDA_CHECK(cudaMalloc(&x.b, (size_t)(4 * k * n)));
     CUDA_CHECK(cudaMalloc(&x.c, (size_t)(4 * m * n)));
-    CUDA_CHECK(cudaMalloc(&x.workspace, (size_t)lac_cuda_tiles_sampled_bytes(m, n, k)));
-    CUDA_CHECK(cudaMalloc(&x.joint_a, (size_t)lac_cuda_tiles_joint_packed_bytes(m, k)));
-    CUDA_CHECK(cudaMalloc(&x.joint_b, (size_t)lac_cuda_tiles_joint_packed_bytes(n, k)));
+    CUDA_CHECK(cudaMalloc(&x.workspace, (size_t)lac_cuda_tiles_bytes(LAC_F32, m, n, k, false)));
     CUDA_CHECK(
         cudaMalloc(&x.packed, (size_t)lac_cuda_tiles_packed_bytes(LAC_F32, m, k, lac_cuda_tiles_room(k))));
 }
 
 void release(Bench &x)
 {
-    for (void *p : {(void *)x.a, (void *)x.b, (void *)x.c, x.workspace, x.packed, x.joint_a, x.joint_b})
-        CUDA_CHECK(cudaFree(p));
+    for (void *p : {(void *)x.a, (void *)x.b, (void *)x.c, x.workspace, x.packed}) CUDA_CHECK(cudaFree(p));
 }
 
 lac_cuda_tiles_t product(const Bench &x)
@@ -112,28 +109,6 @@ void time_parts(const Bench &x, const lac_cuda_tiles_t &t)
     fprintf(x.json, ", \"frozen_us\": %.1f, \"preparation_us\": %.1f", frozen, pack);
 }
 
-/* Zeros of both skipped: whole; with both packed beforehand; and what packing takes. Negative where that
- * kernel is not for the device. */
-void time_joint(const Bench &x, lac_cuda_tiles_t t)
-{
-    double joint = -1, pack = -1, frozen = -1, sampled = -1;
-    if (lac_cuda_tiles_warpgroups_here()) {
-        t.joint = LAC_CUDA_JOINT_SAMPLED, t.joint_handicap = LAC_CUDA_JOINT_HANDICAP;
-        sampled = time_tiles(x, t);
-        t.joint = LAC_CUDA_JOINT_ON;
-        joint = time_tiles(x, t);
-        pack = time_graph([&](int) { return lac_cuda_tiles_joint_pack(&t, x.joint_a, x.joint_b, stream); },
-                          calls_for(x), 1);
-        t.packed = x.joint_a, t.packed_b = x.joint_b;
-        frozen = time_tiles(x, t);
-    }
-    printf("  joint %9.1f (frozen %.1f, preparation %.1f), by a sample %.1f", joint, frozen, pack, sampled);
-    fprintf(x.json,
-            ", \"joint_us\": %.1f, \"joint_frozen_us\": %.1f, \"joint_preparation_us\": %.1f, "
-            "\"sampled_us\": %.1f",
-            joint, frozen, pack, sampled);
-}
-
 void time_problem(Bench &x, const Pattern &p, bool parts, const Pattern &of_b = {"", 1, 1, 2.0})
 {
     char what[96];
@@ -154,7 +129,6 @@ void time_problem(Bench &x, const Pattern &p, bool parts, const Pattern &of_b = 
             "\"portable_us\": %.1f",
             x.first ? "" : ",", what, ours, dense, portable);
     if (parts) time_parts(x, t);
-    if (*of_b.name) time_joint(x, t);
     printf("\n");
     fprintf(x.json, "}");
     x.first = false;
@@ -198,8 +172,8 @@ void errors(const Bench &x, const lac_cuda_tiles_t &p, int step, double *mean, d
 void judge_problem(Bench &x, int kind, const char *name)
 {
     const Pattern all = {"", 1, 1, 2.0};
-    enum { kOurs, kTwoF16, kPortable, kJoint, kTheirs, kWays };
-    static const char *const names[] = {"", "two_f16_", "portable_", "joint_", "cublas_"};
+    enum { kOurs, kTwoF16, kPortable, kTheirs, kWays };
+    static const char *const names[] = {"", "two_f16_", "portable_", "cublas_"};
     const int step = x.k > 10000 ? 16 : 4;
     fill_pattern<<<1024, 256>>>(x.a, x.m, x.k, all, kind, 21);
     fill_pattern<<<1024, 256>>>(x.b, x.k, x.n, all, kind, 22);
@@ -209,10 +183,10 @@ void judge_problem(Bench &x, int kind, const char *name)
             (long long)x.m, (long long)x.k, (long long)x.n, name);
     x.first = false;
     for (int way = kOurs; way < kWays; way++) {
-        if ((way == kJoint || way == kTwoF16) && !lac_cuda_tiles_warpgroups_here()) continue;
+        if (way == kTwoF16 && !lac_cuda_tiles_warpgroups_here()) continue;
         lac_cuda_tiles_t t = product(x);
         t.form = way == kTwoF16 ? LAC_CUDA_FORM_F16 : LAC_CUDA_FORM_BF16;
-        t.portable = way == kPortable, t.joint = way == kJoint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
+        t.portable = way == kPortable;
         if ((way == kTheirs ? sgemm(x) : lac_cuda_tiles_run(&t, x.workspace, stream)) != LAC_OK) exit(2);
         double mean, worst;
         errors(x, product(x), step, &mean, &worst);

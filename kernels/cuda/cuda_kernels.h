@@ -436,18 +436,6 @@ lac_status_t lac_cuda_slice_entries(const lac_cuda_slice_t *s, bool wide, const 
  *
  * Needs compute capability 8.0. */
 
-/* Microseconds of a joint product of nothing, and of the launches of the product that is not chosen (4096^3,
- * H200, 2026-11-23). */
-#define LAC_CUDA_JOINT_HANDICAP 85.0f
-
-/* Whether k are skipped by the zeros of b's columns, too, of 32 rows and 32 columns at a time: never; always;
- * where a sample of the operands on the device says that it pays. */
-typedef enum lac_cuda_joint {
-    LAC_CUDA_JOINT_OFF,
-    LAC_CUDA_JOINT_ON,
-    LAC_CUDA_JOINT_SAMPLED
-} lac_cuda_joint_t;
-
 /* As which numbers floats are multiplied: as lac_cuda_tiles_in_f16 has it; two f16 ones, where the device has
  * warpgroup products and the operands allow it; three bf16 ones. */
 typedef enum lac_cuda_form { LAC_CUDA_FORM_AUTO, LAC_CUDA_FORM_F16, LAC_CUDA_FORM_BF16 } lac_cuda_form_t;
@@ -470,14 +458,8 @@ typedef struct lac_cuda_tiles {
                        is not zero */
     int64_t bits_words;   /* from one row of bits to the next: ceil(n / 64) */
     bool bits_transposed; /* a row of bits for each column of c, then of ceil(m / 64) words */
-    /* other than off only where lac_cuda_tiles_warpgroups_here() and not portable; on: packed is by
-     * lac_cuda_tiles_joint_pack; sampled: nothing is packed beforehand */
-    lac_cuda_joint_t joint;
-    float joint_handicap; /* sampled: microseconds that the joint product is taken to need beside what is
-                             predicted */
-    const void *packed_b; /* joint: what that made of b, or NULL: it is made in the workspace */
     /* LAC_F32, whose products are as accurate as fp32; or LAC_F16, LAC_BF16, whose products are exact, where
-     * lac_cuda_tiles_warpgroups_here(): neither portable nor joint, and without bits. */
+     * lac_cuda_tiles_warpgroups_here(): not portable, and without bits. */
     lac_dt_t dt;          /* of a and b                                                         */
     lac_dt_t out_dt;      /* of c and of the bias: dt, to which sums are rounded once, or LAC_F32 */
     lac_cuda_form_t form; /* of f32; of what was packed, that which it was packed for */
@@ -522,14 +504,6 @@ lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace, l
 lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 /* Whether the thread's current device has products of warpgroups (compute capability 9.0). */
 bool lac_cuda_tiles_warpgroups_here(void);
-/* The same for joint products, which want these: what is made of a and of b (either may be NULL: nothing),
- * whose lines are a's m rows and b's n columns; the workspace of lac_cuda_tiles_run, always or by a sample.
- */
-int64_t lac_cuda_tiles_joint_packed_bytes(int64_t lines, int64_t k);
-lac_status_t lac_cuda_tiles_joint_pack(const lac_cuda_tiles_t *p, void *of_a, void *of_b,
-                                       lac_cuda_stream_t stream);
-int64_t lac_cuda_tiles_joint_bytes(int64_t m, int64_t n, int64_t k, bool packed, bool packed_b);
-int64_t lac_cuda_tiles_sampled_bytes(int64_t m, int64_t n, int64_t k);
 /* The bits, from what the steps above left of them in the workspace. */
 lac_status_t lac_cuda_tiles_occupied(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 

@@ -14,8 +14,7 @@ import re
 import sys
 
 PREFIX = "lac_cuda_"
-INTEGERS = {"int", "bool", "int64_t", "int32_t", "uint32_t", "uint64_t", "size_t", "unsigned long long", "lac_dt_t",
-            "lac_cuda_joint_t"}
+INTEGERS = {"int", "bool", "int64_t", "int32_t", "uint32_t", "uint64_t", "size_t", "unsigned long long", "lac_dt_t"}
 REALS = {"float", "double"}
 
 

@@ -156,15 +156,7 @@ static void check_event_bits(const standin_launch_t *l, const char *name)
 /* The workspace that a launcher's contract names. */
 static int64_t tiles_bytes(const standin_launch_t *l, int64_t m, int64_t n, int64_t k)
 {
-    bool packed = standin_pointer(l, "p.packed"), of_b = standin_pointer(l, "p.packed_b");
-    switch (whole(l, "p.joint")) {
-    case LAC_CUDA_JOINT_OFF:
-        return lac_cuda_tiles_bytes((lac_dt_t)whole(l, "p.dt"), m, n, k, packed);
-    case LAC_CUDA_JOINT_ON:
-        return lac_cuda_tiles_joint_bytes(m, n, k, packed, of_b);
-    default:
-        return lac_cuda_tiles_sampled_bytes(m, n, k);
-    }
+    return lac_cuda_tiles_bytes((lac_dt_t)whole(l, "p.dt"), m, n, k, standin_pointer(l, "p.packed"));
 }
 
 static void check_workspace(const standin_launch_t *l)

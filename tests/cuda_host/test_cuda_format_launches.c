@@ -252,12 +252,11 @@ static void test_tiles(void **state)
 }
 
 /* f16 and bf16: two operands of one type as they lie, W transposed in that type, lists kept of a frozen S; no
- * rows that are no whole pieces, no bytes, no joint product. */
+ * rows that are no whole pieces, no bytes. */
 static void test_tiles_halves(void **state)
 {
     (void)state;
     lac_dim_t m = 1024, k = 768, n = 512;
-    unit_expect(lac_ctx_set(ctx, "joint", "on"), LAC_OK, "joint");
     for (int i = 0; i < 4; i++) {
         lac_dt_t dt = i % 2 ? LAC_F16 : LAC_BF16, out = i < 2 ? dt : LAC_F32;
         lac_obj_t a = cuda_host_matrix(ctx, dt, m, k, k, 1, 0), b = cuda_host_matrix(ctx, dt, k, n, n, 1, 0),
@@ -270,8 +269,7 @@ static void test_tiles_halves(void **state)
         int64_t own = cuda_host_piece(lac_cuda_tiles_bytes(dt, m, n, k, false));
         expect_bytes("tiles", "left", &a, &b, &c, own);
         const standin_launch_t *l = cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run");
-        EXPECT(l, "p.dt p.out_dt p.m p.n p.k p.ars p.acs p.ldb p.crs p.ccs p.joint", dt, out, m, n, k, k, 1,
-               n, n, 1, LAC_CUDA_JOINT_OFF);
+        EXPECT(l, "p.dt p.out_dt p.m p.n p.k p.ars p.acs p.ldb p.crs p.ccs", dt, out, m, n, k, k, 1, n, n, 1);
         expect_pointer(l, "p.a", a.buf);
         expect_pointer(l, "p.b", b.buf);
         expect_pointer(l, "p.c", c.buf);
@@ -288,40 +286,6 @@ static void test_tiles_halves(void **state)
         EXPECT(l, "p.room", 17);
         assert_int_equal(meta_bytes(&kept), lac_cuda_tiles_packed_bytes(dt, m, k, 17));
     }
-    unit_expect(lac_ctx_set(ctx, "joint", "off"), LAC_OK, "joint");
-}
-
-/* Zeros of both operands: where they are asked for; by a sample for large products; never with what is kept.
- */
-static void test_tiles_joint(void **state)
-{
-    (void)state;
-    lac_dim_t m = 1024, k = 768, n = 512, large = 4096;
-    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
-    lac_obj_t d = cuda_host_rows(ctx, large, large), e = cuda_host_rows(ctx, large, large),
-              f = cuda_host_rows(ctx, large, large);
-    cuda_host_count(ctx, &a, m * k / 2);
-    cuda_host_count(ctx, &d, large * large / 2);
-    static const struct {
-        const char *set;
-        int small, large;
-    } cases[] = {{"off", LAC_CUDA_JOINT_OFF, LAC_CUDA_JOINT_OFF},
-                 {"on", LAC_CUDA_JOINT_ON, LAC_CUDA_JOINT_ON},
-                 {"auto", LAC_CUDA_JOINT_OFF, LAC_CUDA_JOINT_SAMPLED}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        unit_expect(lac_ctx_set(ctx, "joint", cases[i].set), LAC_OK, "joint");
-        EXPECT(cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run"), "p.joint", cases[i].small);
-        EXPECT(cuda_host_launch(ctx, "tiles", &d, &e, &f, "lac_cuda_tiles_run"), "p.joint", cases[i].large);
-    }
-    unit_expect(lac_ctx_set(ctx, "joint", "on"), LAC_OK, "joint");
-    expect_bytes("tiles", "left", &a, &b, &c,
-                 cuda_host_piece(lac_cuda_tiles_joint_bytes(m, n, k, false, false)));
-    lac_obj_t kept = cuda_host_rows(ctx, m, k);
-    cuda_host_freeze(ctx, &kept, m * k / 2);
-    standin.room = 17;
-    EXPECT(cuda_host_launch(ctx, "tiles", &kept, &b, &c, "lac_cuda_tiles_run"), "p.joint",
-           LAC_CUDA_JOINT_OFF);
-    unit_expect(lac_ctx_set(ctx, "joint", "off"), LAC_OK, "joint");
 }
 
 static void test_tiles_kept(void **state)
@@ -372,10 +336,10 @@ static void test_tiles_bounds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(csr_narrow),   TEST(csr_kept),   TEST(csr_long),
-                                       TEST(csr_once),     TEST(csr_parts),  TEST(csr_without_room),
-                                       TEST(bitmask),      TEST(tiles),      TEST(tiles_joint),
-                                       TEST(tiles_halves), TEST(tiles_kept), TEST(tiles_bounds)};
+    const struct CMUnitTest tests[] = {TEST(csr_narrow), TEST(csr_kept),    TEST(csr_long),
+                                       TEST(csr_once),   TEST(csr_parts),   TEST(csr_without_room),
+                                       TEST(bitmask),    TEST(tiles),       TEST(tiles_halves),
+                                       TEST(tiles_kept), TEST(tiles_bounds)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The product by tiles on the emulator, by products of a warpgroup and by those of a warp, and jointly,
+ * The product by tiles on the emulator, by products of a warpgroup and by those of a warp,
  * against fp64: random shapes, orders, strides, scalars, patterns of zeros, data and devices, and special
  * values; poison wherever nothing may be read; each product twice, in two orders of its warps and with a
  * packed beforehand, for the same bits, with bias and activation, and each with the bits of what is not zero.
- * Of f16 and bf16 the same but for joint products and bits; a C of two bytes is one of floats, rounded. */
+ * Of f16 and bf16 the same but for bits; a C of two bytes is one of floats, rounded. */
 #include "emulator.h"
 #include "cuda_kernels.h"
 #include "ref_half.h"
@@ -22,7 +22,6 @@ namespace
 {
 
 int checks, failures;
-int sampled[2]; /* products by one side's zeros and joint ones that a sample chose */
 
 struct Case {
     int64_t m, n, k;
@@ -37,7 +36,6 @@ struct Case {
     bool portable; /* not by warpgroup products, on a device that has them */
     unsigned seed;
     int a_offset, c_offset; /* elements behind an aligned address */
-    lac_cuda_joint_t joint; /* zeros of both are skipped */
     int b_rows, b_cols;     /* zeros of b come in pieces of so many elements */
     double b_density;       /* of pieces that are no zeros                   */
     lac_dt_t dt, out_dt;
@@ -54,11 +52,7 @@ std::string text(const Case &c)
              c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.device_scalars ? " dev" : "",
              c.alpha, c.beta, c.zero_rows, c.zero_cols, c.density, c.spread, c.special, c.device,
              c.portable ? " portable" : "", c.a_offset, c.c_offset, c.seed, c.b_rows, c.b_cols, c.b_density,
-             c.rare,
-             c.form == LAC_CUDA_FORM_F16    ? " two f16"
-             : c.joint == LAC_CUDA_JOINT_ON ? " joint"
-             : c.joint                      ? " sampled"
-                                            : "",
+             c.rare, c.form == LAC_CUDA_FORM_F16 ? " two f16" : "",
              c.dt == LAC_F16    ? " f16"
              : c.dt == LAC_BF16 ? " bf16"
                                 : "",
@@ -172,10 +166,7 @@ std::unique_ptr<Operands> make(const Case &c)
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++)
             if (c.beta != 0.0f) o->before[(size_t)(c.c_offset + i * crs + j * ccs)] = draw();
-    const int64_t bytes = c.joint == LAC_CUDA_JOINT_OFF ? lac_cuda_tiles_bytes(c.dt, c.m, c.n, c.k, false)
-                          : c.joint == LAC_CUDA_JOINT_ON
-                              ? lac_cuda_tiles_joint_bytes(c.m, c.n, c.k, false, false)
-                              : lac_cuda_tiles_sampled_bytes(c.m, c.n, c.k);
+    const int64_t bytes = lac_cuda_tiles_bytes(c.dt, c.m, c.n, c.k, false);
     o->workspace = memory<uint8_t>(bytes);
     memset(o->workspace.get(), 0x5a, (size_t)bytes);
     o->p = {};
@@ -185,7 +176,7 @@ std::unique_ptr<Operands> make(const Case &c)
     o->p.a = o->a.data() + c.a_offset, o->p.ars = ars, o->p.acs = acs;
     o->p.b = b, o->p.ldb = ldb;
     o->p.crs = crs, o->p.ccs = ccs;
-    o->p.portable = c.portable, o->p.joint = c.joint;
+    o->p.portable = c.portable;
     o->p.dt = c.dt, o->p.out_dt = c.out_dt, o->p.form = c.form;
     return o;
 }
@@ -249,20 +240,6 @@ void judge(const Case &c, const Operands &o)
     if (!special) fail("special", c);
     for (size_t t = 0; t < o.out.size(); t++)
         if (!inside[t] && !std::isnan(o.out[t])) return fail("padding", c);
-}
-
-/* What the joint product makes of both, or of one. */
-lac_status_t pack_both(const Case &c, lac_cuda_tiles_t *p, std::unique_ptr<uint8_t, void (*)(void *)> *a,
-                       std::unique_ptr<uint8_t, void (*)(void *)> *b)
-{
-    const bool of_a = c.seed % 3 != 0, of_b = c.seed % 3 != 1;
-    *a = memory<uint8_t>(lac_cuda_tiles_joint_packed_bytes(p->m, p->k));
-    *b = memory<uint8_t>(lac_cuda_tiles_joint_packed_bytes(p->n, p->k));
-    const lac_status_t status =
-        lac_cuda_tiles_joint_pack(p, of_a ? a->get() : nullptr, of_b ? b->get() : nullptr, nullptr);
-    if (of_a) p->packed = a->get();
-    if (of_b) p->packed_b = b->get();
-    return status;
 }
 
 /* a packed beforehand, in as much memory as it takes. */
@@ -389,43 +366,25 @@ void check_after(const Case &c, Operands &o, std::vector<float> plain)
     if (c.dt == LAC_F32) check_bits(c, o, true, "bits after");
 }
 
-/* What a sample chose is one of both products, to the bit. */
-void check_chosen(const Case &c, Operands &o)
-{
-    const std::vector<float> got = o.out;
-    bool equal[2];
-    for (int joint = 0; joint < 2; joint++) {
-        o.out = o.before;
-        o.p.c = o.out.data() + c.c_offset, o.p.joint = joint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
-        if (run(c, o) != LAC_OK) return fail("status chosen", c);
-        equal[joint] = !memcmp(got.data(), o.out.data(), sizeof(float) * got.size());
-    }
-    for (int joint = 0; joint < 2; joint++) sampled[joint] += equal[joint] && !equal[!joint];
-    if (!equal[0] && !equal[1]) fail("neither", c);
-    o.p.joint = c.joint, o.out = got;
-}
-
 void check(const Case &c)
 {
     emulated_device = c.device;
     const std::unique_ptr<Operands> o = make(c);
     const size_t bytes = sizeof(float) * o->before.size();
-    std::unique_ptr<uint8_t, void (*)(void *)> packed(nullptr, free), packed_b(nullptr, free);
+    std::unique_ptr<uint8_t, void (*)(void *)> packed(nullptr, free);
     std::vector<float> first;
     for (int again = 0; again < 2; again++) {
         o->out = o->before;
         o->p.c = o->out.data() + c.c_offset;
         emulated_schedule = c.seed * 1000003u + (unsigned)again;
         lac_status_t status = LAC_OK;
-        if (again && c.joint == LAC_CUDA_JOINT_ON) status = pack_both(c, &o->p, &packed, &packed_b);
-        if (again && c.joint == LAC_CUDA_JOINT_OFF) status = pack(c, *o, &packed);
+        if (again) status = pack(c, *o, &packed);
         if (status == LAC_OK) status = run(c, *o);
         if (status != LAC_OK) return fail("status", c);
         if (!again) first = o->out;
     }
     checks++;
     judge(c, *o);
-    if (c.joint == LAC_CUDA_JOINT_SAMPLED) check_chosen(c, *o);
     if (memcmp(first.data(), o->out.data(), bytes)) fail("repeat", c);
     if (c.dt == LAC_F32) check_bits(c, *o, false, "bits");
     check_after(c, *o, first);
@@ -520,9 +479,8 @@ void check_refused(Case c)
     const bool other_device = run(c, *o) == LAC_ERR_TYPE;
     emulated_device = 0, o->p.portable = true;
     const bool portable = run(c, *o) == LAC_ERR_TYPE;
-    o->p.portable = false, o->p.joint = LAC_CUDA_JOINT_ON;
     checks++;
-    if (!other_device || !portable || run(c, *o) != LAC_ERR_TYPE) fail("refused", c);
+    if (!other_device || !portable) fail("refused", c);
 }
 
 } // namespace
@@ -544,20 +502,14 @@ int main(int argc, char **argv)
         check(in_two_bytes(c));
         c.form = LAC_CUDA_FORM_F16, c.portable = false, c.device %= 2; /* those of compute capability 9.0 */
         check(c);
-        c.form = LAC_CUDA_FORM_AUTO;
-        c.joint = LAC_CUDA_JOINT_ON;
-        if (t % 4 == 1) c.m = 1 + c.m % 140, c.n = 1 + c.n % 140, c.k += 1024; /* more than 32 spans */
+        /* rows of b that follow each other, beside some that do not */
+        c.zero_rows = 32, c.zero_cols = t % 4 ? 8 : 3, c.density = 0.3;
+        if (t % 4 == 1) c.m = 1 + c.m % 140, c.n = 1 + c.n % 140, c.k += 1024;
         check(c);
         if (t % 2) continue;
-        if (c.density < 1.0 && c.m < c.n) std::swap(c.m, c.n); /* what the joint product packs less of */
-        c.joint = LAC_CUDA_JOINT_SAMPLED;
-        check(c);
+        c.n = (c.n + 63) / 64 * 64;
+        check(in_two_bytes(c));
     }
-    if (argc == 1 && !quick && (!sampled[0] || !sampled[1])) {
-        printf("FAIL a sample never chose one of both products\n");
-        failures++;
-    }
-    printf("test_emulated_tiles: %d checks, %d failures, %d and %d chosen\n", checks, failures, sampled[0],
-           sampled[1]);
+    printf("test_emulated_tiles: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;
 }

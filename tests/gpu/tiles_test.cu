@@ -14,9 +14,10 @@ namespace
 {
 
 int failures, checks;
-/* Which kernel: that of warpgroup products; that of other devices, on one that has them; the joint one. */
-enum Kernel { kWarpgroups, kPortable, kJoint, kTwoF16, kKernels } kernel;
-constexpr const char *kNames[] = {"", "portable ", "joint ", "two f16 "};
+/* Which kernel: that of warpgroup products; that of other devices, on one that has them; of two f16 numbers.
+ */
+enum Kernel { kWarpgroups, kPortable, kTwoF16, kKernels } kernel;
+constexpr const char *kNames[] = {"", "portable ", "two f16 "};
 cudaStream_t stream;
 
 void fail(const char *what, const char *text)
@@ -110,16 +111,14 @@ Operands make(const Case &c)
     const Pattern all = {1, 1, 2.0};
     fill_matrix<<<1024, 256>>>({o.a, c.m, c.k, ars, acs, c.zeros, c.kind, c.seed});
     const Pattern of_b = {c.zeros.cols, c.zeros.rows, c.zeros.density}; /* what a's would be, transposed */
-    fill_matrix<<<1024, 256>>>(
-        {o.b, c.k, c.n, ldb, 1, kernel == kJoint && c.seed % 2 ? of_b : all, c.kind, c.seed + 7});
+    fill_matrix<<<1024, 256>>>({o.b, c.k, c.n, ldb, 1, c.seed % 2 ? of_b : all, c.kind, c.seed + 7});
     if (c.beta != 0.0f) fill_matrix<<<1024, 256>>>({o.before, c.m, c.n, crs, ccs, all, c.kind, c.seed + 9});
-    const size_t bytes = (size_t)(kernel == kJoint ? lac_cuda_tiles_joint_bytes(c.m, c.n, c.k, false, false)
-                                                   : lac_cuda_tiles_bytes(LAC_F32, c.m, c.n, c.k, false));
+    const size_t bytes = (size_t)lac_cuda_tiles_bytes(LAC_F32, c.m, c.n, c.k, false);
     CUDA_CHECK(cudaMalloc(&o.workspace, bytes));
     CUDA_CHECK(cudaMemset(o.workspace, 0x5a, bytes));
     o.p = {c.m, c.n, c.k, {nullptr, c.alpha}, o.a, ars, acs, nullptr,
            0,   o.b, ldb, {nullptr, c.beta},  o.c, crs, ccs};
-    o.p.portable = kernel == kPortable, o.p.joint = kernel == kJoint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
+    o.p.portable = kernel == kPortable;
     o.p.form = kernel == kTwoF16 ? LAC_CUDA_FORM_F16 : LAC_CUDA_FORM_BF16;
     CUDA_CHECK(cudaDeviceSynchronize());
     return o;
@@ -259,15 +258,6 @@ lac_status_t pack(const Case &c, lac_cuda_tiles_t *p, void *(&packed)[2])
     return status;
 }
 
-/* a and b packed beforehand. */
-lac_status_t pack_joint(const Case &c, lac_cuda_tiles_t *p, void *(&packed)[2])
-{
-    CUDA_CHECK(cudaMalloc(&packed[0], (size_t)lac_cuda_tiles_joint_packed_bytes(c.m, c.k)));
-    CUDA_CHECK(cudaMalloc(&packed[1], (size_t)lac_cuda_tiles_joint_packed_bytes(c.n, c.k)));
-    p->packed = packed[0], p->packed_b = packed[1];
-    return lac_cuda_tiles_joint_pack(p, packed[0], packed[1], stream);
-}
-
 /* With operands packed beforehand the bits are the same. */
 void check_packed(const Case &c, const Operands &o, const std::vector<float> &want)
 {
@@ -275,7 +265,7 @@ void check_packed(const Case &c, const Operands &o, const std::vector<float> &wa
     std::vector<float> got((size_t)o.c_count);
     lac_cuda_tiles_t p = o.p;
     void *packed[2];
-    lac_status_t status = kernel == kJoint ? pack_joint(c, &p, packed) : pack(c, &p, packed);
+    lac_status_t status = pack(c, &p, packed);
     copy_before(o);
     if (status == LAC_OK) status = lac_cuda_tiles_run(&p, o.workspace, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));

@@ -4,7 +4,7 @@
  * f32 as accurate as fp32, of f16 and bf16 exact; where none is inactive, a dense product.
  *
  * S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is transposed first,
- * or its copy is read. Where the joint product is allowed, zeros of W are skipped, too. */
+ * or its copy is read. */
 #include "cuda/formats/dense_view.h"
 #include "routes.h"
 #include "cuda/formats/formats.h"
@@ -22,19 +22,15 @@
 #define BRINGING                                                                                             \
     0.44 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-26 */
 #define SIX_SPEED                                                                                            \
-    0.58 /* of the rate where floats are multiplied as three bf16 numbers in place of two f16 ones */
+    0.54 /* of the rate where floats are multiplied as three bf16 numbers in place of two f16 ones */
 #define FORMS_US 7.0 /* of two f16 ones: the launches of the other form, which return at once */
 
 /* Of f16 and bf16: a block has two tiles side by side, row groups are active in pairs, and one product takes
- * the place of six. Within a sixth (4096^3, H100, 2026-11-26). */
+ * the place of six. Within a sixth (4096^3, H200, 2026-11-27). */
 #define HALF_WIDE  2
 #define HALF_PAIR  2
-#define HALF_SPEED 2.9 /* times the rate of f32 */
+#define HALF_SPEED 2.6 /* times the rate of f32 */
 #define HALF_PACK  2.0 /* its packing counts elements, not bytes */
-
-/* Multiply-adds below which no sample is taken of whether the joint product pays: that and the launches of
- * the product that is not chosen take some 25 us (4096^3, H200, 2026-11-23). */
-#define JOINT_MIN 1.6e10
 
 /* How W comes to the kernel. */
 typedef enum w_source { AS_IT_LIES, COPIED, TRANSPOSED } w_source_t;
@@ -86,33 +82,15 @@ static size_t densified_bytes(const lac_problem_t *p, const lac_sided_t *s)
 }
 
 /* Workspace of the kernels alone. */
-static size_t own_bytes(const lac_sided_t *s, lac_cuda_joint_t joint, bool packed)
+static size_t own_bytes(const lac_sided_t *s, bool packed)
 {
-    int64_t bytes = joint == LAC_CUDA_JOINT_OFF  ? lac_cuda_tiles_bytes(type_of(s), s->m, s->n, s->k, packed)
-                    : joint == LAC_CUDA_JOINT_ON ? lac_cuda_tiles_joint_bytes(s->m, s->n, s->k, false, false)
-                                                 : lac_cuda_tiles_sampled_bytes(s->m, s->n, s->k);
-    return lac_cuda_piece((size_t)bytes);
+    return lac_cuda_piece((size_t)lac_cuda_tiles_bytes(type_of(s), s->m, s->n, s->k, packed));
 }
 
 /* Beside what is kept of S, where it is, and of W. */
-static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, w_source_t w_source,
-                         lac_cuda_joint_t joint, bool packed)
+static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, w_source_t w_source, bool packed)
 {
-    return transposed_bytes(s, w_source) + densified_bytes(p, s) + own_bytes(s, joint, packed);
-}
-
-/* Whether zeros of both operands are skipped. What is kept of a frozen S is for one side's zeros, and a
- * sample decides for the whole of a product. */
-static lac_cuda_joint_t joint_of(const lac_problem_t *p, const lac_sided_t *s)
-{
-    bool sampled = p->settings.joint == LAC_JOINT_AUTO,
-         large = (double)s->m * (double)s->n * (double)s->k >= JOINT_MIN;
-    lac_cuda_joint_t joint = sampled ? LAC_CUDA_JOINT_SAMPLED : LAC_CUDA_JOINT_ON;
-    if (p->settings.joint == LAC_JOINT_OFF || lac_is_half(type_of(s)) || !lac_cuda_tiles_warpgroups_here() ||
-        lac_cuda_tiles_keeps(p, s))
-        return LAC_CUDA_JOINT_OFF;
-    if (sampled && !(large && lac_cuda_tiles_whole(s->m, s->n, s->k))) return LAC_CUDA_JOINT_OFF;
-    return work_bytes(p, s, w_source_of(p, s), joint, false) > WORK_MAX ? LAC_CUDA_JOINT_OFF : joint;
+    return transposed_bytes(s, w_source) + densified_bytes(p, s) + own_bytes(s, packed);
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -129,8 +107,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     if (!indices) return LAC_REFUSED_INDEX_RANGE;
     if (p->k < DEPTH_MIN) return LAC_REFUSED_SHALLOW;
     if (p->k > DEPTH_MAX) return LAC_REFUSED_DEEP;
-    if (work_bytes(p, &s, w_source_of(p, &s), LAC_CUDA_JOINT_OFF, false) > WORK_MAX)
-        return LAC_REFUSED_WORKSPACE;
+    if (work_bytes(p, &s, w_source_of(p, &s), false) > WORK_MAX) return LAC_REFUSED_WORKSPACE;
     if (!lac_cuda_tiles_here()) return LAC_REFUSED_NO_TENSOR_CORES;
     return LAC_FITS;
 }
@@ -177,8 +154,8 @@ static double multiply_us(const lac_problem_t *p, const lac_sided_t *s, const la
 
 /* Preparation reads S twice and writes six bytes for each of its active elements, or four; of a frozen S once
  * for all calls. W becomes planes of as many bytes as it has, each time. Within a seventh for 64 to 8192
- * rows, columns and k (H200, 2026-11-21), and a third too dear where rows and columns are fewer than a
- * tile's. */
+ * rows, columns and k, and for whole columns, blocks and single elements that are zero (H200, 2026-11-27); a
+ * quarter too dear for 64 k. */
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
@@ -203,7 +180,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     size_t copy = w_source == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
     bool keeps = lac_cuda_tiles_keeps(p, &s);
     size_t kept = keeps ? lac_cuda_tiles_kept_bytes(&s, active_fraction(&s, LAC_CUDA_TILES_ROWS)) : 0;
-    return copy + kept + work_bytes(p, &s, w_source, joint_of(p, &s), keeps);
+    return copy + kept + work_bytes(p, &s, w_source, keeps);
 }
 
 /* S as the kernel reads it; expanded at *memory where it has to be. */
@@ -264,8 +241,6 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                                 .alpha = lac_cuda_alpha(p),
                                 .beta = lac_cuda_beta(p),
                                 .c = p->c,
-                                .joint = joint_of(p, &s),
-                                .joint_handicap = LAC_CUDA_JOINT_HANDICAP,
                                 .crs = s.ors,
                                 .ccs = s.ocs,
                                 .epilogue = lac_cuda_epilogue(p, route->side)};
@@ -280,10 +255,9 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     }
     if (!status && w_source == COPIED) status = lac_cuda_format_now(exec, s.w, lac_sided_k_major(&s), &copy);
     if (!status && w_source == COPIED && !copy) w_source = TRANSPOSED;
-    size_t own = own_bytes(&s, product.joint, product.packed);
+    size_t own = own_bytes(&s, product.packed);
     if (!status)
-        status = lac_cuda_work(exec, work_bytes(p, &s, w_source, product.joint, product.packed),
-                               (void **)&workspace);
+        status = lac_cuda_work(exec, work_bytes(p, &s, w_source, product.packed), (void **)&workspace);
     if (status || exec->preparing) return status;
     memory = workspace + own;
     status = lay_out_s(exec, p, &s, &memory, &product);

@@ -42,26 +42,6 @@ int major_capability()
     return error == cudaSuccess ? major : 0;
 }
 
-/* Microseconds, for a choice between one-sided and joint products: of a dense product of 4096^3 on an H200,
- * but only their ratios matter. One-sided: 2026-11-26. Joint: fitted to eight patterns of blocks, within a
- * tenth of each, where single k are zero up to a quarter too few (2026-11-23). */
-constexpr double kAlwaysUs = 85.0, kBroughtUs = 282.0, kMultipliedUs = 345.0, kMeetingUs = 1400.0,
-                 kLinesUs = 900.0;
-constexpr double kPackGbps = 3300.0; /* in bytes read and written of what is packed */
-
-TilesChoice choice_of(const lac_cuda_tiles_t *p, void *workspace)
-{
-    const double m = (double)p->m, n = (double)p->n, k = (double)p->k, part = m * n * k * 0x1p-36;
-    const double bytes = 1.0 / (kPackGbps * 1e3), written = 6.0 * (m + n) * k * bytes;
-    return {tiles_space(p->dt, p->m, p->n, p->k, workspace).sampled,
-            (float)(part * kBroughtUs),
-            (float)(part * kMultipliedUs + 4.0 * m * k * bytes),
-            (float)(part * kAlwaysUs + 8.0 * (m + n) * k * bytes),
-            (float)(part * kMeetingUs),
-            (float)(part * kLinesUs + written),
-            (float)(4.0 * (m + n) * k * bytes) + p->joint_handicap};
-}
-
 /* What is made of a panel of a, at `made` unless it was packed before, and the lines of either operand whose
  * scales are still to be found; b's are with the first panel. */
 struct Lines {
@@ -71,8 +51,7 @@ struct Lines {
 };
 Lines lines_of(const lac_cuda_tiles_t &panel, const TilesSpace &space, bool first, void *made, TilesPacked *a)
 {
-    const bool two_f16 =
-        takes_two_f16(&panel, panel.packed) && space.planes.at && panel.joint != LAC_CUDA_JOINT_ON;
+    const bool two_f16 = takes_two_f16(&panel, panel.packed) && space.planes.at;
     const int64_t room = panel.packed ? panel.room : lac_cuda_tiles_room(panel.k);
     *a = tiles_packed(panel.dt, panel.m, panel.k, room, panel.packed ? (void *)panel.packed : made);
     return {two_f16, *a, two_f16 && !panel.packed ? &a->scaled : nullptr,
@@ -80,8 +59,8 @@ Lines lines_of(const lac_cuda_tiles_t &panel, const TilesSpace &space, bool firs
 }
 
 /* A panel's packing and product by one side's zeros. */
-lac_status_t run_one_sided(lac_cuda_tiles_t panel, const TilesChoice &choice, const TilesSpace &space,
-                           const Lines &lines, void *workspace, void *made, lac_cuda_stream_t stream)
+lac_status_t run_panel(lac_cuda_tiles_t panel, const TilesSpace &space, const Lines &lines, void *workspace,
+                       void *made, lac_cuda_stream_t stream)
 {
     const bool packed = panel.packed;
     if (!packed) panel.packed = made, panel.room = lac_cuda_tiles_room(panel.k);
@@ -90,36 +69,22 @@ lac_status_t run_one_sided(lac_cuda_tiles_t panel, const TilesChoice &choice, co
     lac_status_t status = LAC_OK;
     if (lines.of_a || lines.of_b) status = find_scales(&panel, lines.of_a, lines.of_b, stream);
     if (status == LAC_OK && !packed)
-        status = list_one_sided(&panel, choice, lines.of_a || lines.of_b, panel.room, of_a, stream);
+        status = list_steps(&panel, lines.of_a || lines.of_b, panel.room, of_a, stream);
     if (status == LAC_OK && lines.of_b)
-        status = packed ? pack_planes(&panel, choice, space.planes, stream)
-                        : pack_both(&panel, choice, space.planes, panel.room, of_a, stream);
+        status = packed ? pack_planes(&panel, space.planes, stream)
+                        : pack_both(&panel, space.planes, panel.room, of_a, stream);
     else if (status == LAC_OK && !packed)
-        status = pack_one_sided(&panel, choice, lines.two_f16, panel.room, of_a, stream);
+        status = pack_steps(&panel, lines.two_f16, panel.room, of_a, stream);
     if (status == LAC_OK && lines.two_f16) {
         /* over the f16 numbers, of which nobody has any use then, or beside those that are kept */
         unsigned char *const splits = packed ? (unsigned char *)made : lines.a.splits;
         form = {{lines.a.scaled, space.planes.scaled, fewest_nonzeros(&panel)}, splits};
-        status = pack_bf16(&panel, choice, form, panel.room, of_a, stream);
+        status = pack_bf16(&panel, form, panel.room, of_a, stream);
     }
     if (status != LAC_OK) return status;
     const bool warpgroups = major_capability() == 9 && !panel.portable; /* wgmma went as it had come */
-    return warpgroups ? multiply_by_wgmma(&panel, choice, form, workspace, stream)
+    return warpgroups ? multiply_by_wgmma(&panel, form, workspace, stream)
                       : multiply_by_mma(&panel, workspace, stream);
-}
-
-/* ... and by both sides'; b is packed with the first panel. */
-lac_status_t run_joint(lac_cuda_tiles_t panel, const TilesChoice &choice, bool first, int64_t of_a_bytes,
-                       void *workspace, void *made, lac_cuda_stream_t stream)
-{
-    void *const of_a = panel.packed ? nullptr : made, *const of_b =
-                                                          panel.packed_b
-                                                              ? nullptr
-                                                              : (char *)made + (of_a ? of_a_bytes : 0);
-    if (of_a) panel.packed = of_a;
-    if (of_b) panel.packed_b = of_b;
-    const lac_status_t status = pack_joint(&panel, choice, of_a, first ? of_b : nullptr, stream);
-    return status == LAC_OK ? multiply_joint(&panel, choice, workspace, stream) : status;
 }
 
 } // namespace
@@ -166,21 +131,6 @@ extern "C" int64_t lac_cuda_tiles_bytes(lac_dt_t dt, int64_t m, int64_t n, int64
     return space_bytes(dt, m, n, k) + (made ? lac_cuda_tiles_packed_bytes(dt, rows, k, room) : 0);
 }
 
-extern "C" int64_t lac_cuda_tiles_joint_bytes(int64_t m, int64_t n, int64_t k, bool packed, bool packed_b)
-{
-    using namespace lacuna;
-    return space_bytes(LAC_F32, m, n, k) +
-           (packed ? 0 : lac_cuda_tiles_joint_packed_bytes(panel_rows(m, n, k), k)) +
-           (packed_b ? 0 : lac_cuda_tiles_joint_packed_bytes(n, k));
-}
-
-extern "C" int64_t lac_cuda_tiles_sampled_bytes(int64_t m, int64_t n, int64_t k)
-{
-    using namespace lacuna;
-    return max(lac_cuda_tiles_bytes(LAC_F32, m, n, k, false),
-               lac_cuda_tiles_joint_bytes(m, n, k, false, false));
-}
-
 extern "C" int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors)
 {
     using namespace lacuna;
@@ -210,17 +160,11 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
     using namespace lacuna;
     const int64_t size = (int64_t)lac_dt_size(p->dt), out_size = (int64_t)lac_dt_size(p->out_dt);
     if (!fits(p->m) || !fits(p->n) || !fits(p->k)) return LAC_ERR_EXTENT;
-    if (p->dt != LAC_F32 &&
-        (major_capability() != 9 || p->portable || p->joint != LAC_CUDA_JOINT_OFF || p->bits))
-        return LAC_ERR_TYPE;
+    if (p->dt != LAC_F32 && (major_capability() != 9 || p->portable || p->bits)) return LAC_ERR_TYPE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const int64_t rows = panel_rows(p->m, p->n, p->k);
     void *const made = (char *)workspace + space_bytes(p->dt, p->m, p->n, p->k);
-    const int64_t of_a_bytes = lac_cuda_tiles_joint_packed_bytes(rows, p->k);
-    const bool sampled = p->joint == LAC_CUDA_JOINT_SAMPLED;
-    const TilesChoice choice = sampled ? choice_of(p, workspace) : TilesChoice{};
-    const bool beforehand = p->packed || sampled; /* what is chosen for a panel is what b was packed for */
-    lac_status_t status = beforehand && rows < p->m ? LAC_ERR_EXTENT : LAC_OK;
+    lac_status_t status = p->packed && rows < p->m ? LAC_ERR_EXTENT : LAC_OK;
     for (int64_t i = 0; status == LAC_OK && i < p->m; i += rows) {
         lac_cuda_tiles_t panel = *p;
         panel.m = min(rows, p->m - i);
@@ -231,16 +175,11 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
         if (p->bits) panel.bits += p->bits_transposed ? i / 64 : i * p->bits_words;
         TilesPacked packed;
         const TilesSpace space = tiles_space(panel.dt, panel.m, panel.n, panel.k, workspace);
-        const bool one_sided = panel.packed && panel.joint == LAC_CUDA_JOINT_OFF;
-        if (one_sided && takes_two_f16(&panel, true) && !space.planes.at)
+        if (panel.packed && takes_two_f16(&panel, true) && !space.planes.at)
             panel.packed = nullptr; /* two f16 numbers are no use without planes: once more, as bf16 ones */
         const Lines lines = lines_of(panel, space, i == 0, made, &packed);
         status = begin_tiles(&panel, &space, lines.of_a, lines.of_b, stream);
-        if (status == LAC_OK && sampled) status = sample_operands(&panel, workspace, stream);
-        if (status == LAC_OK && p->joint != LAC_CUDA_JOINT_ON)
-            status = run_one_sided(panel, choice, space, lines, workspace, made, stream);
-        if (status == LAC_OK && p->joint != LAC_CUDA_JOINT_OFF)
-            status = run_joint(panel, choice, i == 0, of_a_bytes, workspace, made, stream);
+        if (status == LAC_OK) status = run_panel(panel, space, lines, workspace, made, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_reduce(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_fixup(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_occupied(&panel, workspace, stream);

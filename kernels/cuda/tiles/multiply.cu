@@ -457,7 +457,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     }
     __syncthreads();
     dependency_wait();
-    if (!chosen(g.choice, false) || !in_form<E>(g.form)) return;
+    if (!in_form<E>(g.form)) return;
     if (threadIdx.x >= kConsumers * kGroup) {
         registers_fewer<Way::kProducerRegisters>();
         produce<kWhole>(g, st, (int)(threadIdx.x - kConsumers * kGroup) / kWarp / Way::kTeamWarps);
@@ -494,8 +494,8 @@ lac_status_t launch_multiply(const lac_cuda_tiles_t *p, const MultiplyArgs<E> &g
 
 } // namespace
 
-lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &choice, const FormArgs &form,
-                               void *workspace, lac_cuda_stream_t stream)
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const FormArgs &form, void *workspace,
+                               lac_cuda_stream_t stream)
 {
     return with_number_type(p->dt, [&](auto element) {
         using E = decltype(element);
@@ -503,7 +503,6 @@ lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &cho
                              tiles_out<E>(p),
                              tiles_packed(p->dt, p->m, p->k, p->room, (void *)p->packed),
                              tiles_space(p->dt, p->m, p->n, p->k, workspace),
-                             choice,
                              form.choice,
                              (const float *)p->a,
                              p->ars,
@@ -516,7 +515,6 @@ lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &cho
                     g.out,
                     g.packed,
                     g.s,
-                    choice,
                     form.choice,
                     g.a,
                     p->ars,

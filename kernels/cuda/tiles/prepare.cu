@@ -81,10 +81,6 @@ __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ 
     if (threadIdx.x < kTogether * kSpan) any[threadIdx.x / kSpan][threadIdx.x % kSpan] = 0;
     if (!g.beside) dependency_wait();
     dependents_launch();
-    if (!chosen(g.choice, false)) {
-        if (g.beside) dependency_wait();
-        return;
-    }
     __syncthreads();
     if (kLayout == kByFour)
         mark_by_four(g, row0, k0, any);
@@ -230,7 +226,6 @@ __device__ inline bool neighbours(const int *rows)
 struct ListArgs {
     TilesPacked s;
     int64_t k;
-    TilesChoice choice;
 };
 
 /* Steps of one tile: their rows of b, and where each row group's splits of them lie. Grid: tiles. Within a
@@ -245,7 +240,6 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
     int mine = 0;
     dependency_wait();
     dependents_launch();
-    if (!chosen(g.choice, false)) return;
 #pragma unroll 4
     for (int w = begin; w < end; w++) mine += __popc(Words(g.s, tile, w).in(lane % kSets));
     if (lane < kSets) of_warp[warp][lane] = lane ? mine : 0;
@@ -295,7 +289,7 @@ template <typename E> lac_status_t list_tiles(const PackArgs<E> &g, cudaStream_t
                                        : four ? mark_active<E, kByFour>
                                               : mark_active<E, kByOne>,
                                        mark, g);
-    return status ? status : launch(list_sets, list, ListArgs{g.s, g.k, g.choice});
+    return status ? status : launch(list_sets, list, ListArgs{g.s, g.k});
 }
 
 struct MaxRoomArgs {
@@ -337,11 +331,11 @@ extern "C" lac_status_t lac_cuda_tiles_max_room(lac_dt_t dt, int64_t m, int64_t 
     return launch(max_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }
 
-lac_status_t lacuna::list_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool beside,
-                                    int64_t room, void *memory, lac_cuda_stream_t stream)
+lac_status_t lacuna::list_steps(const lac_cuda_tiles_t *p, bool beside, int64_t room, void *memory,
+                                lac_cuda_stream_t stream)
 {
     return with_number_type(p->dt, [&](auto element) {
-        PackArgs<decltype(element)> g = pack_args<decltype(element)>(p, choice, room, memory);
+        PackArgs<decltype(element)> g = pack_args<decltype(element)>(p, room, memory);
         g.beside = beside;
         return list_tiles(g, (cudaStream_t)stream);
     });

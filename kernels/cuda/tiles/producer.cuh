@@ -102,7 +102,6 @@ template <typename E> struct MultiplyArgs {
     TilesOut<typename MemoryOf<E>::type> out;
     TilesPacked packed;
     TilesSpace s;
-    TilesChoice choice;
     FormChoice form;
     const float *a; /* of two f16 numbers: where rests of b are multiplied with */
     int64_t ars, acs;

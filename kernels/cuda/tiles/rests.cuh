@@ -74,7 +74,8 @@ __device__ inline void add_rests(const MultiplyArgs<ScaledF16> &g, int tile_m, i
         if (rest.line % 8 / 2 != lane % 4) continue;
         float w[2] = {};
         if (col < g.s.planes.columns) { /* columns 2 r + h of sixteen are at r + 8 h */
-            const uint16_t *const at = g.b.at + rest.k * (g.s.planes.pitch() / 2) + col / 16 * 16 + col % 16 / 2;
+            const uint16_t *const at =
+                g.b.at + rest.k * (g.s.planes.pitch() / 2) + col / 16 * 16 + col % 16 / 2;
 #pragma unroll
             for (int h = 0; h < 2; h++)
                 w[h] = (f16_value(at[8 * h]) + f16_value(at[8 * h + g.s.planes.columns])) *

@@ -93,8 +93,7 @@ __global__ void begin_counts(const __grid_constant__ BeginArgs g)
     dependency_wait();
     const int t = (int)threadIdx.x;
     if (g.product.failed_count) {
-        if (t == 0) *g.product.failed_count = *g.product.next = 0;
-        if (t < kSampled) g.product.sampled[t] = 0;
+        if (t == 0) *g.product.failed_count = 0;
     }
 #pragma unroll
     for (int i = 0; i < 2; i++) {

@@ -85,7 +85,7 @@ __device__ inline void split_steps(const PackArgs<typename MemoryOf<E>::type> &g
     using M = typename MemoryOf<E>::type;
     __shared__ M part[kAlongRows ? 1 : kWarps][kRowGroupRows][kStep + 1];
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    if (!chosen(g.choice, false) || (std::is_same_v<E, float> && !in_form<float>(g.form))) return;
+    if (std::is_same_v<E, float> && !in_form<float>(g.form)) return;
     const int64_t items = (int64_t)g.s.tiles_m * g.s.lines * kRowGroups;
     for (int64_t item = (int64_t)block * kWarps + warp; item < items; item += (int64_t)blocks * kWarps) {
         const int64_t line = item / kRowGroups;
@@ -119,7 +119,6 @@ struct PlanesArgs {
     int64_t ldb;
     int n, k;
     Planes planes;
-    TilesChoice choice;
 };
 
 constexpr int kAcross = 16, kDown = kThreads / kAcross, kRowsEach = 4;
@@ -175,8 +174,8 @@ template <bool kWhole> __device__ inline void split_rows(const PlanesArgs &g, in
         const int4 four = *(const int4 *)(g.planes.scaled.exponents + col + i);
         exponent[i] = four.x, exponent[i + 1] = four.y, exponent[i + 2] = four.z, exponent[i + 3] = four.w;
     }
-    const bool odd = threadIdx.x % 2, wanted = chosen(g.choice, false);
-    for (int k = k0; k < k0 + kRowsEach && wanted; k++) {
+    const bool odd = threadIdx.x % 2;
+    for (int k = k0; k < k0 + kRowsEach; k++) {
         const bool live = inside && k < g.k;
         float x[kPlaneColumns] = {};
         if (live) load_sixteen<kWhole>(g.b + k * g.ldb + col, g.n - col, x);
@@ -278,44 +277,43 @@ lac_status_t pack_splits(const lac_cuda_tiles_t *p, const PackArgs<typename Memo
                   g);
 }
 
-PlanesArgs planes_args(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes)
+PlanesArgs planes_args(const lac_cuda_tiles_t *p, const Planes &planes)
 {
-    return {(const float *)p->b, p->ldb, (int)p->n, (int)p->k, planes, choice};
+    return {(const float *)p->b, p->ldb, (int)p->n, (int)p->k, planes};
 }
 
 } // namespace
 
-lac_status_t pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool two_f16, int64_t room,
-                            void *memory, lac_cuda_stream_t stream)
+lac_status_t pack_steps(const lac_cuda_tiles_t *p, bool two_f16, int64_t room, void *memory,
+                        lac_cuda_stream_t stream)
 {
     return with_number_type(p->dt, [&](auto element) {
         using E = decltype(element);
-        const PackArgs<E> g = pack_args<E>(p, choice, room, memory);
+        const PackArgs<E> g = pack_args<E>(p, room, memory);
         if constexpr (std::is_same_v<E, float>)
             if (two_f16) return pack_splits<ScaledF16>(p, g, stream);
         return pack_splits<E>(p, g, stream);
     });
 }
 
-lac_status_t pack_bf16(const lac_cuda_tiles_t *p, const TilesChoice &choice, const FormArgs &form,
-                       int64_t room, void *memory, lac_cuda_stream_t stream)
+lac_status_t pack_bf16(const lac_cuda_tiles_t *p, const FormArgs &form, int64_t room, void *memory,
+                       lac_cuda_stream_t stream)
 {
-    PackArgs<float> g = pack_args<float>(p, choice, room, memory);
+    PackArgs<float> g = pack_args<float>(p, room, memory);
     g.form = form.choice, g.s.splits = form.splits;
     return pack_splits<float>(p, g, stream);
 }
 
-lac_status_t pack_planes(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes,
-                         lac_cuda_stream_t stream)
+lac_status_t pack_planes(const lac_cuda_tiles_t *p, const Planes &planes, lac_cuda_stream_t stream)
 {
     return launch(p->n % kPlaneStrip ? split_planes<false> : split_planes<true>,
-                  launch_of(blocks_of(planes, p->k), stream), planes_args(p, choice, planes));
+                  launch_of(blocks_of(planes, p->k), stream), planes_args(p, planes));
 }
 
-lac_status_t pack_both(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes,
-                       int64_t room, void *memory, lac_cuda_stream_t stream)
+lac_status_t pack_both(const lac_cuda_tiles_t *p, const Planes &planes, int64_t room, void *memory,
+                       lac_cuda_stream_t stream)
 {
-    BothArgs g = {pack_args<float>(p, choice, room, memory), planes_args(p, choice, planes), 0, 0};
+    BothArgs g = {pack_args<float>(p, room, memory), planes_args(p, planes), 0, 0};
     g.of_a = blocks_of(g.a.s), g.blocks = g.of_a + blocks_of(planes, p->k);
     const bool whole = p->n % kPlaneStrip == 0;
     return launch(across(p) ? whole ? pack_both_sides<true, true> : pack_both_sides<true, false>
@@ -337,6 +335,6 @@ extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t r
         if (status == LAC_OK) status = find_scales(p, &s.scaled, nullptr, stream);
         if (status != LAC_OK) return status;
     }
-    const lac_status_t status = list_one_sided(p, {}, two_f16, room, memory, stream);
-    return status ? status : pack_one_sided(p, {}, two_f16, room, memory, stream);
+    const lac_status_t status = list_steps(p, two_f16, room, memory, stream);
+    return status ? status : pack_steps(p, two_f16, room, memory, stream);
 }

@@ -164,31 +164,6 @@ inline TilesPacked tiles_packed(lac_dt_t dt, int64_t m, int64_t k, int64_t room,
     return s;
 }
 
-/* What a sample counts, of kSamples k of a tile of c each: those whose row of b is brought for any row group;
- * row groups; pieces of 32 x 32 with something on both sides; groups of rows or columns whose
- * lines the joint product brings. */
-enum { kBrought, kMultiplied, kMeeting, kLines, kSampled };
-constexpr int kSamples = 2048;
-
-/* A choice by such a sample; sampled NULL: there is none. Microseconds of either product were all counts
- * those of dense operands, and beside them. */
-struct TilesChoice {
-    const unsigned *sampled;
-    float brought, multiplied, one_sided, meeting, lines, joint;
-};
-
-/* True in the kernels of the product that is chosen. Behind dependency_wait(). */
-__device__ inline bool chosen(const TilesChoice &c, bool joint)
-{
-    if (!c.sampled) return true;
-    const float one = 1.0f / kSamples,
-                one_sided = c.one_sided + one * (c.brought * (float)c.sampled[kBrought] +
-                                                 c.multiplied / kRowGroups * (float)c.sampled[kMultiplied]),
-                both = c.joint + one * (c.meeting / (kRowGroups * kRowGroups) * (float)c.sampled[kMeeting] +
-                                        c.lines / (2 * kRowGroups) * (float)c.sampled[kLines]);
-    return (both < one_sided) == joint;
-}
-
 /* b as two f16 planes: of each k the nearest numbers of its row, then those of what they leave, each of whole
  * strips of columns as wgmma reads them. Of sixteen those with even numbers come first: so wgmma leaves
  * neighbours in a thread.
@@ -217,8 +192,6 @@ struct TilesSpace {
     int64_t tiles;              /* of c                                                         */
     int across, works;          /* what blocks have of a row of tiles, and of c: one, or two neighbours */
     int *failed, *failed_count; /* tiles without a finite sum                                   */
-    int *next;                  /* how many tiles or parts of them the joint product has begun  */
-    unsigned *sampled;          /* [kSampled] */
     int splits;                 /* blocks that share the k of a tile                            */
     float4 *parts;              /* [split][tile][kTileRows kTileCols / 4], where there are some */
     uint2 *occupied;            /* [tile][kHolders] which of its sums a thread wrote as no zeros */
@@ -239,45 +212,12 @@ inline TilesSpace tiles_space(lac_dt_t dt, int64_t m, int64_t n, int64_t k, void
         s.planes.scaled = scaled_lines(&cut, s.tiles_n);
     }
     s.failed = (int *)cut.take(s.tiles * 4);
-    s.failed_count = (int *)cut.take(4 * (2 + kSampled)), s.next = s.failed_count + 1;
-    s.sampled = (unsigned *)(s.next + 1);
+    s.failed_count = (int *)cut.take(4);
     s.splits = lac_cuda_tiles_splits(s.works, ceil_div(k, kStep), current_device().sms);
     s.parts = (float4 *)cut.take(s.splits > 1 ? s.splits * s.tiles * kTileRows * kTileCols * 4 : 0);
     s.occupied = (uint2 *)cut.take(s.tiles * kTileRows * kTileCols / 8);
     s.bytes = cut.at - cut.begin;
     return s;
-}
-
-/* Where things lie in what the joint product makes of an operand, whose lines are the rows of a or the
- * columns of b: a group is 32 lines, a span 32 k. Of each k of a span that some line of the group has, in
- * ascending order, there are the splits of these lines. */
-constexpr int kSpan = 32, kGroupLines = LAC_CUDA_TILES_ROWS, kSplitLine = kGroupLines * 2,
-              kJointLine = kBf16Splits * kSplitLine, kSpanBytes = kSpan * kJointLine;
-
-struct JointPacked {
-    int groups, spans;
-    uint2 *marks;         /* [group][span] a bit per k that is there; whether a float is Inf or NaN */
-    unsigned char *lines; /* [group][span][kSpanBytes]                                             */
-    int64_t bytes;
-};
-
-/* Of whole tiles of `lines`. */
-inline JointPacked joint_packed(int64_t lines, int64_t k, void *memory)
-{
-    JointPacked s = {};
-    s.groups = (int)(kRowGroups * ceil_div(lines, kTileRows)), s.spans = (int)ceil_div(k, kSpan);
-    Cutter cut = {(unsigned char *)memory, (unsigned char *)memory};
-    s.lines = cut.take((int64_t)s.groups * s.spans * kSpanBytes);
-    s.marks = (uint2 *)cut.take((int64_t)s.groups * s.spans * 8);
-    s.bytes = cut.at - cut.begin;
-    return s;
-}
-
-/* Where a piece of 16 bytes of a line lies in it: pieces are exchanged by xor, so that neither stores nor
- * loads of eight neighbours among the k of a span meet in a bank. */
-__device__ inline int joint_piece(int k, int piece)
-{
-    return (piece ^ k / 2 % 4) * 16;
 }
 
 /* What is read of a, and what is made of it. */
@@ -287,16 +227,20 @@ template <typename E> struct PackArgs {
     int m;
     int64_t k;
     TilesPacked s;
-    TilesChoice choice;
     FormChoice form;
     bool beside; /* what was launched last, of whose making the lists want nothing */
 };
 
-template <typename E>
-PackArgs<E> pack_args(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room, void *memory)
+template <typename E> PackArgs<E> pack_args(const lac_cuda_tiles_t *p, int64_t room, void *memory)
 {
-    return {(const E *)p->a, p->ars, p->acs, (int)p->m, p->k, tiles_packed(p->dt, p->m, p->k, room, memory),
-            choice,          {},     false};
+    return {(const E *)p->a,
+            p->ars,
+            p->acs,
+            (int)p->m,
+            p->k,
+            tiles_packed(p->dt, p->m, p->k, room, memory),
+            {},
+            false};
 }
 
 /* Before they are split, floats are scaled so that every split of every float, subnormals too, is a normal
@@ -406,23 +350,20 @@ struct FormArgs {
     FormChoice choice;
     unsigned char *splits; /* of a, as bf16 numbers */
 };
-lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &choice, const FormArgs &form,
-                               void *workspace, lac_cuda_stream_t stream);
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const FormArgs &form, void *workspace,
+                               lac_cuda_stream_t stream);
 lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
-/* The same over the k that both the rows and the columns of a piece of 32 x 32 have. */
-lac_status_t multiply_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *workspace,
-                            lac_cuda_stream_t stream);
-/* lac_cuda_tiles_pack and lac_cuda_tiles_joint_pack, where that product is chosen; the counts that say so.
- * `beside`: what was launched last, find_scales, when all before was done. */
-lac_status_t list_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool beside, int64_t room,
-                            void *memory, lac_cuda_stream_t stream);
-lac_status_t pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, bool two_f16, int64_t room,
-                            void *memory, lac_cuda_stream_t stream);
+/* The lists of lac_cuda_tiles_pack, and its splits. `beside`: what was launched last, find_scales, when all
+ * before was done. */
+lac_status_t list_steps(const lac_cuda_tiles_t *p, bool beside, int64_t room, void *memory,
+                        lac_cuda_stream_t stream);
+lac_status_t pack_steps(const lac_cuda_tiles_t *p, bool two_f16, int64_t room, void *memory,
+                        lac_cuda_stream_t stream);
 /* Whether floats are two f16 numbers, where the operands allow it; `packed`: a is, or is to be kept. */
 bool takes_two_f16(const lac_cuda_tiles_t *p, bool packed);
 /* The bf16 splits of a by lists that there are, where the product is not of two f16 numbers. */
-lac_status_t pack_bf16(const lac_cuda_tiles_t *p, const TilesChoice &choice, const FormArgs &form,
-                       int64_t room, void *memory, lac_cuda_stream_t stream);
+lac_status_t pack_bf16(const lac_cuda_tiles_t *p, const FormArgs &form, int64_t room, void *memory,
+                       lac_cuda_stream_t stream);
 /* Nothing was found yet: no tile of a product has failed, no line of a or b has a rest; any of them may be
  * NULL. */
 lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, const ScaledLines *of_a,
@@ -430,16 +371,12 @@ lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, c
 /* Exponents of the lines of a and b, either of which may be NULL, by a sample. */
 lac_status_t find_scales(const lac_cuda_tiles_t *p, const ScaledLines *of_a, const ScaledLines *of_b,
                          lac_cuda_stream_t stream);
-/* b's planes, with a packed before; and pack_one_sided of two f16 numbers beside them. */
-lac_status_t pack_planes(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes,
-                         lac_cuda_stream_t stream);
-lac_status_t pack_both(const lac_cuda_tiles_t *p, const TilesChoice &choice, const Planes &planes,
-                       int64_t room, void *memory, lac_cuda_stream_t stream);
+/* b's planes, with a packed before; and pack_steps of two f16 numbers beside them. */
+lac_status_t pack_planes(const lac_cuda_tiles_t *p, const Planes &planes, lac_cuda_stream_t stream);
+lac_status_t pack_both(const lac_cuda_tiles_t *p, const Planes &planes, int64_t room, void *memory,
+                       lac_cuda_stream_t stream);
 /* Both counts of nonzeros as a sample finds them, multiplied, where sums have some sixteen terms. */
 double fewest_nonzeros(const lac_cuda_tiles_t *p);
-lac_status_t pack_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *of_a, void *of_b,
-                        lac_cuda_stream_t stream);
-lac_status_t sample_operands(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 
 /* The way of a block through the product by tiles: which tile, which of its steps, whose they are. */
 
@@ -451,19 +388,14 @@ struct Work {
     int m, n, split, begin, end; /* n: of TilesSpace.across */
 };
 
-/* Of tiles x splits: kRowsTogether tiles of rows, then the next column of tiles. steps_of(m): of those. */
-template <typename StepsOf>
-__device__ inline Work find_work(int tiles_m, const TilesSpace &s, int item, const StepsOf &steps_of)
+/* Of tiles x splits: kRowsTogether tiles of rows, then the next column of tiles. */
+__device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int item)
 {
     const int split = item / s.works, index = item % s.works;
     const int group = kRowsTogether * s.across, first = index / group * kRowsTogether;
-    const int rows = min(kRowsTogether, tiles_m - first), at = index % group, m = first + at % rows;
-    const unsigned steps = (unsigned)steps_of(m), parts = (unsigned)s.splits; /* 2^26 times 16 at most */
+    const int rows = min(kRowsTogether, a.tiles_m - first), at = index % group, m = first + at % rows;
+    const unsigned steps = (unsigned)a.tile_steps[m], parts = (unsigned)s.splits; /* 2^26 times 16 at most */
     return {m, at / rows, split, (int)(steps * split / parts), (int)(steps * (split + 1) / parts)};
-}
-__device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int item)
-{
-    return find_work(a.tiles_m, s, item, [&](int m) { return a.tile_steps[m]; });
 }
 
 /* Of b, as a list names it; a column without a k names a row, too. */
