@@ -21,8 +21,8 @@ typedef struct lac_policy {
     double sparse_margin; /* fraction                                                      */
     lac_math_t math;
     bool strict_nan;
-    lac_skip_t skip; /* excludes strict_nan where it guarantees anything                      */
-    bool fixed_sums; /* sums are split in a way that W's columns and densities do not change      */
+    lac_skip_t skip;     /* excludes strict_nan where it guarantees anything                      */
+    bool fixed_sums;     /* sums are split in a way that W's columns and densities do not change      */
     const char *compare; /* the route to shadow calls with, or NULL                       */
     long compare_every;
     unsigned verbose;
