@@ -411,7 +411,7 @@ def products_section(report):
     judged = [row for row in report["results"] if "mean_error" in row]
     fast = without_empty(("m x k x n, A", *(">" + words for words in columns.values()), ">speedup"),
                          [(row["problem"].replace("%", " %"),
-                           *(microseconds(row[key]) if key in row else "" for key in columns),
+                           *(microseconds(row[key]) if row.get(key, -1) >= 0 else "" for key in columns),
                            ratio(row["cublas_us"] / row["warm_us"])) for row in timed_rows])
     right = without_empty(("m x k x n, data", *(">" + words for words in errors.values())),
                           [(row["problem"], *(f"{row[key]:.2g}" if key in row else "" for key in errors)) for row in judged])

@@ -121,7 +121,7 @@ void time_problem(Bench &x, const Pattern &p, bool parts, const Pattern &of_b = 
         snprintf(what + used, sizeof what - (size_t)used, ", B %s %g%%", of_b.name, 100 * of_b.density);
     const lac_cuda_tiles_t t = product(x);
     const double dense = time_graph([&](int) { return sgemm(x); }, calls_for(x), 1), ours = time_tiles(x, t),
-                 portable = *of_b.name ? -1 : time_portable(x, t);
+                 portable = time_portable(x, t);
     printf("  %-52s cublas %9.1f  tiles %9.1f us  %.2fx  by mma.sync %9.1f us", what, dense, ours,
            dense / ours, portable);
     fprintf(x.json,
