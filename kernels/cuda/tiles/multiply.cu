@@ -248,9 +248,6 @@ __device__ __forceinline__ void begin_steps(const Stages &st, Taken *t)
     t->set = take_step(st, t->slot, t->b[0]);
 }
 
-/* Sets in the order in which a tile has their steps. */
-#define LACUNA_SETS(X) X(1) X(2) X(4) X(8) X(3) X(5) X(6) X(9) X(10) X(12) X(7) X(11) X(13) X(14) X(15)
-
 __device__ __forceinline__ void consume_steps(const MultiplyArgs<float> &, const Work &work, const Stages &st,
                                               Taken *t, BlockSums<float> &sums)
 {
@@ -292,7 +289,6 @@ __device__ __forceinline__ void consume_steps(const MultiplyArgs<ScaledF16> &g, 
     LACUNA_SETS(LACUNA_SET)
 #undef LACUNA_SET
 }
-#undef LACUNA_SETS
 
 /* The same of elements of two bytes, for this warpgroup's rows and all columns of the block: one way for all
  * sets, for the sums stay in the tensor cores' registers, which no two ways would keep in the same place. A
@@ -423,15 +419,16 @@ __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &
 /* c := beta c + alpha a b; a[m, k] as the packed splits of its steps, b[k, n] by rows.
  *
  * Mapping   a block per multiprocessor does tile after tile of 128 x 128 (of two bytes an element two
- *           neighbours) or, where k is shared out, parts of their steps. Two warpgroups fill stages in turns:
- *           rows of b that a step names, and a's splits by bulk copies. Two multiply. Of floats each has 64
- *           columns of b, wgmma's first operand, as bf16 splits from registers, as two f16 numbers from where
- *           they came, and the row groups of a that want the step; they take the next step, or the next
- *           tile's, while the tensor cores do one.
- *           Of two bytes each has two row groups, wgmma's first operand, and all columns, its second, both
- *           where they came; a step is begun before the last one is done.
- * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a (4 as two f16 numbers, 2 of two-byte elements) for
- *           each row group whose step it is; mostly from cache.
+ *           neighbours) or, where k is shared out, parts of their steps. Teams of warps, in two
+ *           warpgroups, fill stages in turns: rows of b that a step names, eight at a time in boxes
+ *           where they are neighbours, and a's splits by bulk copies. Two warpgroups multiply. Of floats
+ *           each has 64 columns of b, wgmma's first operand, as bf16 splits from registers, as two f16
+ *           numbers from where they came, and the row groups of a that want the step; they begin the
+ *           next step while the tensor cores do one.
+ *           Of two bytes each has two row groups, wgmma's first operand, and all columns, its second,
+ *           both where they came; a step is begun before the last one is done.
+ * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a (4 as two f16 numbers, 2 of two-byte elements)
+ *           for each row group whose step it is; mostly from cache.
  * Order     steps as listed: 32 k at a time in the tensor cores, the sums of these by fp32 additions; of
  *           two-byte elements all k in the tensor cores; parts in ascending order.
  */

@@ -98,7 +98,9 @@ __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ 
 
 /* Sets of row groups as bits. What is left of a set's k goes to a set with one row group more, of neighbours
  * where that can be; those that go somewhere come before those that they go to. */
-__device__ constexpr int kInOrder[kAll] = {1, 2, 4, 8, 3, 5, 6, 9, 10, 12, 7, 11, 13, 14, 15};
+#define LACUNA_SET(set) set,
+__device__ constexpr int kInOrder[kAll] = {LACUNA_SETS(LACUNA_SET)};
+#undef LACUNA_SET
 __device__ constexpr int kNext[kSets] = {0, 3, 3, 7, 12, 13, 14, 15, 12, 11, 11, 15, 14, 15, 15, 15};
 
 constexpr int kListThreads = 1024, kListWarps = kListThreads / kWarp;

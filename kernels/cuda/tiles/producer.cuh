@@ -46,7 +46,7 @@ template <typename E> struct Flow {
     static constexpr int kLineBytes =
         kWide * kTileCols *
         (kSplit ? (int)sizeof(float) : 2 * ShapeOf<E>::kSplits);      /* of a row of b, in a block's tiles */
-    static constexpr int kRawBytes = kSplit ? kStep * kLineBytes : 0; /* a step of b, of each producer */
+    static constexpr int kRawBytes = kSplit ? kStep * kLineBytes : 0; /* a step of b, of each team */
     /* What the lists say of a step that concerns a warp. */
     struct alignas(16) Listing {
         int rows[kMine];       /* of b                                                  */

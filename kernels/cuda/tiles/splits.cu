@@ -76,8 +76,10 @@ __device__ inline void load_step(const PackArgs<M> &g, int64_t row0, int rows, i
 }
 
 /* The splits of the steps of all row groups; a warp of `blocks` blocks does one after the other, a lane has a
- * row. Bytes     the sectors of a that hold active k, 6 per float of a step, 4 as two f16 numbers, 2 per
- * element of two bytes. */
+ * row.
+ *
+ * Bytes     the sectors of a that hold active k; 6 per float of a step, 4 as two f16 numbers, 2 per
+ *           element of two bytes. */
 template <typename E, bool kAlongRows>
 __device__ inline void split_steps(const PackArgs<typename MemoryOf<E>::type> &g, int block, int blocks)
 {

@@ -20,6 +20,8 @@ constexpr int kStep = LAC_CUDA_TILES_STEP;  /* k that are multiplied together */
 constexpr int kDepth = 16;                  /* k of one instruction           */
 constexpr int kAll = (1 << kRowGroups) - 1; /* the set of all row groups        */
 constexpr int kSets = kAll + 1;
+/* Sets in the order in which a tile has their steps: those of fewer row groups first. */
+#define LACUNA_SETS(X) X(1) X(2) X(4) X(8) X(3) X(5) X(6) X(9) X(10) X(12) X(7) X(11) X(13) X(14) X(15)
 
 /* A row group's splits of a step: cores of 8 rows x 8 k, a row's 8 k contiguous; the cores of a split along k
  * follow each other, then come the splits, then the next eight rows. */
@@ -135,8 +137,8 @@ struct TilesPacked {
         lines;        /* words of `active` of a row group; steps that a row group, a tile has room for */
     uint32_t *active; /* [row group] a bit per k                                                   */
     int *tile_steps, *row_group_steps; /* [tile]; [row group] */
-    int *set_steps;        /* [tile][kSets] of each set of row groups, in the order of kInOrder; whether of
-                              any step eight rows are no neighbours, from a whole eighth on              */
+    int *set_steps;        /* [tile][kSets] of each set of row groups, in the order of LACUNA_SETS; then
+                              whether of any step eight rows of b are no neighbours                  */
     int4 *slots;           /* [tile][lines] a step's slot among each row group's, -1: it is not there   */
     int *rows;             /* [tile][lines kStep] of b; ~row: a column without a k                     */
     unsigned char *splits; /* [row group][room][bytes of a step]                                        */
