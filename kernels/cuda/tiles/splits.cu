@@ -203,7 +203,7 @@ template <bool kWhole> __device__ inline void split_rows(const PlanesArgs &g, in
             at[odd] = odd ? theirs : even_ones;
             at[odd + 2] = odd ? odd_ones : theirs;
         }
-        __syncwarp(); /* what follows changes what either of a pair wrote */
+        __syncwarp(); /* rests change what either of a pair wrote */
         if (misfits) leave_rests_of_row(g, k, col, (uint16_t *)(row + col * 2), misfits);
     }
 }
