@@ -5,6 +5,7 @@
 #include "common/async_copy.cuh"
 #include "tiles.cuh"
 #include "epilogue_store.cuh"
+#include "mma.cuh"
 
 namespace lacuna
 {
@@ -145,6 +146,28 @@ __device__ inline Place my_slot()
 {
     const int warp = threadIdx.x / kWarp;
     return {warp / 2, warp % 2};
+}
+
+/* sum += the six products of a's splits and two neighbouring parts of b's, x, the smallest first: a sum of
+ * few is what the tensor cores' truncation allows. */
+__device__ inline void add_six_products(float (&sum)[kDown][kAcross][4], int j,
+                                        const uint4 (&a)[kDown][kBf16Splits], const uint4 (&x)[kBf16Splits])
+{
+    constexpr int kA[6] = {2, 0, 1, 1, 0, 0}, kB[6] = {0, 2, 1, 0, 1, 0};
+    float acc[kDown][2][4] = {};
+#pragma unroll
+    for (int q = 0; q < 6; q++)
+#pragma unroll
+        for (int i = 0; i < kDown; i++) {
+            mma_bf16(acc[i][0], a[i][kA[q]], x[kB[q]].x, x[kB[q]].y);
+            mma_bf16(acc[i][1], a[i][kA[q]], x[kB[q]].z, x[kB[q]].w);
+        }
+#pragma unroll
+    for (int i = 0; i < kDown; i++)
+#pragma unroll
+        for (int u = 0; u < 2; u++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) sum[i][j + u][e] += acc[i][u][e];
 }
 
 /* sum += the six products of a stage. */

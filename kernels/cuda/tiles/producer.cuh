@@ -252,7 +252,7 @@ template <typename E>
 __device__ inline void bring_eight(const MultiplyArgs<E> &g, const Listing<E> &s, const int *rows,
                                    unsigned char *eight, barrier_t *full)
 {
-    static_assert(kCore == kBoxRows && kStripCols == kBoxStripCols &&
+    static_assert(kCore == kBoxRows && kStripCols == kBoxStripCols && kPlaneStrip == kStripCols &&
                       Flow<E>::kEightBytes == kBlockStrips * Flow<E>::kStripBytes,
                   "they are a box");
     const int lane = threadIdx.x % kWarp, here = listed_row(rows[lane % kCore]);
