@@ -123,13 +123,14 @@ template <typename E> inline void wgmma(E, float (&d)[64], uint64_t a, uint64_t 
 template <int kRegisters> inline void registers_fewer() {}
 template <int kRegisters> inline void registers_more() {}
 
-template <int kName, int kThreads> inline bool any_of(bool mine)
+template <int kThreads> inline bool any_of(int name, bool mine)
 {
     static thread_local struct {
         int come;
         unsigned number;
         bool any[2];
-    } meeting;
+    } meetings[16];
+    auto &meeting = meetings[name];
     const unsigned number = meeting.number;
     if (meeting.come == 0) meeting.any[number % 2] = false;
     meeting.any[number % 2] |= mine;

@@ -28,7 +28,10 @@ struct Case {
     int64_t m, n, k;
     bool u8, s_kmajor, w_cols, padded, out_transposed, device_scalars;
     float alpha, beta;
-    int spread; /* of exponents, to either side */
+    int spread;           /* of exponents, to either side */
+    bool of_w;            /* W's alone                    */
+    int power_s, power_w; /* of two, of all elements      */
+    int every;            /* of S's elements one is not zero; 0: two of three are not */
     bool positive;
     float special; /* put somewhere into W, unless 0 */
     int device;
@@ -38,13 +41,14 @@ struct Case {
 std::string text(const Case &c)
 {
     char b[256];
-    snprintf(
-        b, sizeof b,
-        "%lldx%lldx%lld %s s=%s w=%s%s out=%s%s alpha=%g beta=%g spread=%d%s special=%g device=%d seed=%u",
-        (long long)c.m, (long long)c.k, (long long)c.n, c.u8 ? "u8" : "f32", c.s_kmajor ? "kmajor" : "rows",
-        c.w_cols ? "cols" : "rows", c.padded ? " padded" : "", c.out_transposed ? "cols" : "rows",
-        c.device_scalars ? " dev" : "", c.alpha, c.beta, c.spread, c.positive ? " positive" : "", c.special,
-        c.device, c.seed);
+    snprintf(b, sizeof b,
+             "%lldx%lldx%lld %s s=%s w=%s%s out=%s%s alpha=%g beta=%g spread=%d%s%s powers=%d,%d every=%d "
+             "special=%g device=%d seed=%u",
+             (long long)c.m, (long long)c.k, (long long)c.n, c.u8 ? "u8" : "f32",
+             c.s_kmajor ? "kmajor" : "rows", c.w_cols ? "cols" : "rows", c.padded ? " padded" : "",
+             c.out_transposed ? "cols" : "rows", c.device_scalars ? " dev" : "", c.alpha, c.beta, c.spread,
+             c.of_w ? " of w" : "", c.positive ? " positive" : "", c.power_s, c.power_w, c.every, c.special,
+             c.device, c.seed);
     return b;
 }
 
@@ -73,10 +77,10 @@ struct Operands {
 std::unique_ptr<Operands> make(const Case &c)
 {
     std::mt19937 random(c.seed);
-    const auto draw = [&] {
+    const auto draw = [&](int power, bool spread) {
         const float x = (float)(random() % 20001) / 10000.0f - 1.0f;
         return ldexpf(c.positive ? fabsf(x) : x,
-                      c.spread ? (int)(random() % (2 * c.spread + 1)) - c.spread : 0);
+                      power + (c.spread && spread ? (int)(random() % (2 * c.spread + 1)) - c.spread : 0));
     };
     const int64_t pad = c.padded ? 3 : 0, across = c.w_cols ? c.k : c.n, lines = c.w_cols ? c.n : c.k;
     const int64_t ldw = (across + 3) / 4 * 4 + (c.padded ? 4 : 0);
@@ -92,20 +96,20 @@ std::unique_ptr<Operands> make(const Case &c)
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t k = 0; k < c.k; k++) {
             const size_t at = (size_t)(i * o->rs + k * o->cs);
-            const bool event = random() % 3 != 0;
+            const bool event = c.every ? random() % (unsigned)c.every == 0 : random() % 3 != 0;
             o->bytes[at] = event ? (uint8_t)(1 + random() % 255) : 0;
-            o->s[at] = c.u8 ? (event ? 1.0f : 0.0f) : event ? draw() : 0.0f;
+            o->s[at] = c.u8 ? (event ? 1.0f : 0.0f) : event ? draw(c.power_s, !c.of_w) : 0.0f;
         }
     float *w = o->w.get();
     for (int64_t e = 0; e < lines * ldw; e++) w[e] = NAN;
     for (int64_t l = 0; l < lines; l++)
-        for (int64_t x = 0; x < across; x++) w[l * ldw + x] = draw();
+        for (int64_t x = 0; x < across; x++) w[l * ldw + x] = draw(c.power_w, true);
     if (c.special != 0.0f)
         w[(int64_t)(random() % (unsigned)lines) * ldw + random() % (unsigned)across] = c.special;
     const int64_t ors = c.out_transposed ? 1 : c.n + pad, ocs = c.out_transposed ? c.m + pad : 1;
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++)
-            if (c.beta != 0.0f) o->before[(size_t)(i * ors + j * ocs)] = draw();
+            if (c.beta != 0.0f) o->before[(size_t)(i * ors + j * ocs)] = draw(0, true);
     memset(o->workspace.get(), 0x5a, (size_t)lac_cuda_stream_bytes(c.m, c.n, c.k));
     o->p = {c.m,
             c.n,
@@ -242,6 +246,29 @@ void check_adaptive(const Case &c)
     }
 }
 
+/* Data that f16 hold, at once or in several rounds, and data that they do not, of more rows than have bf16
+ * alone. */
+void check_forms()
+{
+    struct {
+        int spread;
+        bool of_w;
+        int power_s, power_w, every;
+    } const forms[] = {{0, false, 0, 0, 0},  {20, true, 0, 0, 0},     {3, true, 40, -70, 0},
+                       {20, false, 0, 0, 0}, {0, false, -50, -60, 0}, {0, false, 90, -90, 0},
+                       {0, false, 0, 0, 30}, {60, true, 0, 0, 2}};
+    unsigned seed = 2000;
+    for (int64_t m : {65, 97, 130})
+        for (const auto &f : forms) {
+            Case c = {};
+            c.m = m, c.n = 140, c.k = 90, c.alpha = 1.0f, c.seed = seed++, c.device = EMULATED_H200;
+            c.spread = f.spread, c.of_w = f.of_w, c.power_s = f.power_s, c.power_w = f.power_w,
+            c.every = f.every;
+            c.w_cols = seed % 2, c.s_kmajor = seed % 3 == 0;
+            check(c);
+        }
+}
+
 Case draw_case(unsigned seed)
 {
     std::mt19937 random(seed);
@@ -255,7 +282,7 @@ Case draw_case(unsigned seed)
     c.u8 = random() % 5 == 0, c.s_kmajor = random() % 2, c.w_cols = random() % 2, c.padded = random() % 2;
     c.out_transposed = random() % 2, c.device_scalars = random() % 4 == 0;
     c.alpha = scalars[random() % 4], c.beta = betas[random() % 4];
-    c.spread = random() % 3 ? 0 : 20;
+    c.spread = random() % 3 ? 0 : 20, c.of_w = random() % 2;
     c.positive = random() % 3 == 0;
     c.special = specials[random() % 6];
     c.device = random() % 2 ? EMULATED_H200 : EMULATED_SMALL_HOPPER;
@@ -324,7 +351,7 @@ int main(int argc, char **argv)
         c.m = 1 + c.m % (seed % 4 ? 11 : 60), c.n = 1 + c.n % 300;
         check_adaptive(c);
     }
-    if (!getenv("LACUNA_TEST_QUICK")) check_passes(), check_thin();
+    if (!getenv("LACUNA_TEST_QUICK")) check_passes(), check_forms(), check_thin();
     printf("%d checks, %d decisions, %d failures\n", checks, decisions, failures);
     return failures ? 1 : checks && decisions ? 0 : 1;
 }

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#define ROWS_MAX    1024                 /* of S: W is read again for every 64, */
+#define ROWS_MAX    1024                 /* of S: W is read again for every 128, */
 #define THIN_MAX    512                  /* but where k is no longer than this, W is little */
 #define THIN_ROWS   131072               /* of S then: its splits lie in the workspace */
 #define DEPTH_MIN   16                   /* of k, where it is cut, and */

@@ -59,6 +59,12 @@ template <typename Fn> inline lac_status_t with_wide_type(lac_dt_t dt, Fn fn)
     return dt == LAC_F64 ? fn(double()) : with_type(dt, fn);
 }
 
+/* 2^e for e from -126 to 127. */
+__device__ inline float power_of_two(int e)
+{
+    return __int_as_float((127 + e) << 23);
+}
+
 /* An element of an operand as a factor: a byte is an event, which counts 1. */
 __device__ inline float event_value(float x)
 {

@@ -27,7 +27,7 @@ __device__ inline long long float_mantissa(float x)
 }
 
 /* 2^e of a normal double. */
-__device__ inline double power_of_two(int e)
+__device__ inline double double_power_of_two(int e)
 {
     const unsigned long long bits = (unsigned long long)(1023 + e) << 52;
     double x;

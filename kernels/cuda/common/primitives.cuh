@@ -31,6 +31,12 @@ __device__ inline float4 read_now(unsigned address)
                  : "memory");
     return x;
 }
+__device__ inline float2 read_two_now(unsigned address)
+{
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address) : "memory");
+    return x;
+}
 
 __device__ inline float load_shared(unsigned address)
 {
@@ -138,6 +144,20 @@ __device__ inline uint32_t nearest_f16_pair(float lo, float hi)
 {
     uint32_t both;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(hi), "f"(lo));
+    return both;
+}
+
+/* Of pairs of f16: the products, and the smaller of the sizes; of a NaN and a number the number. */
+__device__ inline uint32_t multiply_f16_pair(uint32_t x, uint32_t y)
+{
+    uint32_t both;
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(both) : "r"(x), "r"(y));
+    return both;
+}
+__device__ inline uint32_t smaller_f16_pair(uint32_t x, uint32_t y)
+{
+    uint32_t both;
+    asm("{\n.reg .b32 size;\nabs.f16x2 size, %2;\nmin.f16x2 %0, %1, size;\n}" : "=r"(both) : "r"(x), "r"(y));
     return both;
 }
 

@@ -313,7 +313,7 @@ __device__ inline float rounded(__int128 sum, int exponent)
         all >>= by;
         exponent += by;
     }
-    const double x = (double)(long long)((unsigned long long)all | rest) * power_of_two(exponent);
+    const double x = (double)(long long)((unsigned long long)all | rest) * double_power_of_two(exponent);
     return (float)(negative ? -x : x);
 }
 
@@ -374,7 +374,7 @@ __device__ inline void add_raised(const ScatterArgs &p, int64_t column, int j, f
         if (exponent_of(term) == kNotFinite) atomicOr(sum, (unsigned long long)not_finite(term));
         return;
     }
-    atomicAdd(sum, (unsigned long long)llrint(term * power_of_two(fineness(top, p.bits))));
+    atomicAdd(sum, (unsigned long long)llrint(term * double_power_of_two(fineness(top, p.bits))));
 }
 
 __device__ inline void add_binned(const ScatterArgs &p, const Bins &bins, int64_t column, int j, float value)
@@ -438,7 +438,7 @@ __global__ __launch_bounds__(kThreads) void scatter_sums(const __grid_constant__
 __device__ inline float converted(const ScatterArgs &p, unsigned top, unsigned long long sum)
 {
     if (top == kNotFinite) return sum_not_finite((unsigned)sum);
-    return top ? (float)((double)(long long)sum * power_of_two(-fineness(top, p.bits))) : 0.0f;
+    return top ? (float)((double)(long long)sum * double_power_of_two(-fineness(top, p.bits))) : 0.0f;
 }
 
 /* Raised sums, rounded. */

@@ -76,7 +76,7 @@ struct Band {
         const long long x = float_mantissa(term) << (float_exponent(term) - floor - 1);
         return (unsigned long long)(term < 0.0f ? -x : x);
     }
-    __device__ inline double unit() const { return power_of_two(floor + 1 - 150); }
+    __device__ inline double unit() const { return double_power_of_two(floor + 1 - 150); }
     /* What was added up: so many units, or what was met. */
     __device__ inline double sum(unsigned long long x) const
     {

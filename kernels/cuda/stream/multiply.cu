@@ -1,11 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The second launch of a streamed product: W streams through shared memory once, is split into bf16 on its
- * way to the tensor cores, and meets all rows of S there. */
-#include "common/tensor_map.cuh"
-#include "output.cuh"
-#include "stream.cuh"
-#include "tiles/wgmma.cuh"
+ * The second launch of a streamed product of few rows, or of a short k: W streams through shared memory once,
+ * is split into bf16 on its way to the tensor cores, and meets all rows of S there. */
+#include "steps.cuh"
 
 namespace lacuna
 {
@@ -14,143 +11,12 @@ namespace streamed
 namespace
 {
 
-struct MultiplyArgs {
-    CUtensorMap w;
-    Shape shape;
-    Space space;
-    Output out;
-    Gate gate;
-};
-
-constexpr int kBoxColumns = 32; /* of W: a row of a box, 128 bytes; a warp's columns */
-constexpr int kRowBytes = 128;
-constexpr int kWarpBytes = kBoxColumns * kStep * 4; /* of a warp's columns of a step */
-constexpr int kGroupBytes = 4 * kWarpBytes;
-constexpr int kAlignment = 1024; /* of swizzled boxes */
-constexpr int kRoom = 225 * 1024;
-constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
-constexpr int kHalves = kStep / kWgmmaDepth;
-
 /* A configuration: rows of S, warpgroups, W along k or by rows, sums that are the output. */
-template <int kRows_, int kGroups_, bool kAlongK_, bool kDirect_> struct Config {
-    static constexpr int kRows = kRows_, kGroups = kGroups_;
-    static constexpr bool kAlongK = kAlongK_, kDirect = kDirect_;
-    static constexpr int kCopied = kGroups * kGroupBytes + step_bytes(kRows);
-    static constexpr int kStageBytes = (kCopied + kAlignment - 1) / kAlignment * kAlignment;
-    static constexpr int kStages = (kRoom - kAlignment) / kStageBytes;
-    static constexpr int kShared = kStages * kStageBytes + kAlignment;
-    static constexpr int kConsumers = kGroups * kGroup, kThreads = kConsumers + kGroup;
-    static constexpr int kSums = kRows / 2; /* of a thread, for each of its two products of 64 columns */
+template <int kRows, int kGroups, bool kAlongK, bool kDirect_>
+struct Config : StageShape<kRows, kGroups, kAlongK> {
+    static constexpr bool kDirect = kDirect_;
+    static constexpr int kConsumers = kGroups * kGroup, kThreads = kConsumers + kGroup, kBringer = kConsumers;
 };
-
-/* Steps [begin, end) of a tile. */
-struct Item {
-    int tile, part, begin, end;
-};
-__device__ inline Item item_of(const Shape &h, int number)
-{
-    const int part = number / h.tiles;
-    return {number % h.tiles, part, (int)((int64_t)h.steps * part / h.parts),
-            (int)((int64_t)h.steps * (part + 1) / h.parts)};
-}
-
-/* A stage of the pipeline, one after the other. */
-template <int kStages> struct Ring {
-    int stage = 0, round = 0;
-    __device__ void next()
-    {
-        if (++stage == kStages) stage = 0, round ^= 1;
-    }
-};
-
-struct Stages {
-    uint8_t *memory;
-    barrier_t *full, *empty;
-};
-
-/* Brings W's part of a step into a stage, which is full when S's has come, too. */
-template <typename C>
-__device__ inline void bring_w(const MultiplyArgs &a, const Stages &st, int stage, int tile, int step)
-{
-    uint8_t *const to = st.memory + stage * C::kStageBytes;
-    barrier_t *const full = st.full + stage;
-    const int j = tile / a.shape.passes * C::kGroups * kGroupColumns, k = step * kStep;
-    barrier_arrive_promise(full, C::kCopied);
-#pragma unroll
-    for (int g = 0; g < C::kGroups; g++)
-        if (C::kAlongK)
-            copy_tile(to + g * kGroupBytes, &a.w, j + g * kGroupColumns, k, full);
-        else
-#pragma unroll
-            for (int w = 4 * g; w < 4 * g + 4; w++)
-                copy_tile(to + w * kWarpBytes, &a.w, k, j + w * kBoxColumns, full);
-}
-
-template <typename C>
-__device__ inline void bring_s(const MultiplyArgs &a, const Stages &st, int stage, int tile, int step)
-{
-    const Shape &h = a.shape;
-    copy_bulk(
-        (float *)(st.memory + stage * C::kStageBytes + C::kGroups * kGroupBytes),
-        (const float *)(a.space.steps + ((int64_t)(tile % h.passes) * h.steps + step) * step_bytes(C::kRows)),
-        step_bytes(C::kRows), st.full + stage);
-}
-
-/* Stages of a block's first item that may be brought before another is empty. */
-template <typename C> __device__ inline int first_stages(const Item &first)
-{
-    return min(first.end - first.begin, C::kStages);
-}
-
-/* Whether many were counted. Before the counts are there, one stage is brought, which memory has time for
- * while S is packed; where samples of S say that it is full, all are. `begun` becomes their number; where few
- * were counted, they have come. All threads of the block. */
-template <typename C> __device__ inline bool opens(const MultiplyArgs &a, const Stages &st, int &begun)
-{
-    const bool brings = threadIdx.x == C::kConsumers;
-    const Item first = item_of(a.shape, (int)blockIdx.x);
-    if (brings) bring_w<C>(a, st, 0, first.tile, first.begin);
-    const Output &o = a.out;
-    const int64_t at = sampled_place(blockIdx.x * C::kThreads + threadIdx.x, o.p.m, o.p.k, o.rs, o.cs);
-    const bool event = o.bytes ? ((const uint8_t *)o.s)[at] != 0 : ((const float *)o.s)[at] != 0.0f;
-    const bool full = __syncthreads_count(event) > surely_many(a.gate.break_even, C::kThreads);
-    begun = full ? first_stages<C>(first) : 1;
-    if (brings)
-#pragma unroll 1
-        for (int x = 1; x < begun; x++) bring_w<C>(a, st, x, first.tile, first.begin + x);
-    dependency_wait();
-    if (brings)
-#pragma unroll 1
-        for (int x = 0; x < begun; x++) bring_s<C>(a, st, x, first.tile, first.begin + x);
-    const bool many = counted_many(a.gate);
-    if (!many && brings)
-#pragma unroll 1
-        for (int x = 0; x < begun; x++) barrier_wait(st.full + x, 0);
-    return many;
-}
-
-/* Brings step after step of this block's items; one thread. W is there since before the kernel that splits S
- * began: its first stages need not wait for that. The first `begun` stages are on their way. */
-template <typename C> __device__ void produce(const MultiplyArgs &a, const Stages &st, int begun)
-{
-    const Shape &h = a.shape;
-    Ring<C::kStages> ring;
-    const Item first = item_of(h, (int)blockIdx.x);
-    const int ahead = first_stages<C>(first);
-#pragma unroll 1
-    for (int x = begun; x < ahead; x++) bring_w<C>(a, st, x, first.tile, first.begin + x);
-    dependency_wait();
-    int brought = 0;
-    for (int number = (int)blockIdx.x; number < h.tiles * h.parts; number += h.blocks) {
-        const Item item = item_of(h, number);
-        for (int step = item.begin; step < item.end; step++, brought++) {
-            if (brought >= C::kStages) barrier_wait(st.empty + ring.stage, ring.round ^ 1);
-            if (brought >= ahead) bring_w<C>(a, st, ring.stage, item.tile, step);
-            if (brought >= begun) bring_s<C>(a, st, ring.stage, item.tile, step);
-            ring.next();
-        }
-    }
-}
 
 /* A thread's elements of W in a stage, which is swizzled so that the lanes of a quarter warp read all banks.
  * By rows: four neighbouring columns of k 2 t, 2 t + 1, and 8 k further. Along k: four neighbouring k of four
@@ -163,8 +29,8 @@ template <typename C> struct Reader {
         const int g = lane / 4, t = lane % 4, column = C::kAlongK ? order(g) : 0;
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            at[i] = warp * kWarpBytes + (C::kAlongK ? column * kRowBytes + ((t + 4 * i) ^ column) * 16
-                                                    : (2 * t + i) * kRowBytes + (g ^ (2 * t + i)) * 16);
+            at[i] = warp * kBoxBytes + (C::kAlongK ? column * kRowBytes + ((t + 4 * i) ^ column) * 16
+                                                   : (2 * t + i) * kRowBytes + (g ^ (2 * t + i)) * 16);
     }
 
     __device__ void read(float4 (&x)[4], unsigned stage, int half) const
@@ -202,11 +68,6 @@ template <typename C> struct Reader {
     }
 };
 
-__device__ inline void set_word(uint4 &x, int word, uint32_t value)
-{
-    (word == 0 ? x.x : word == 1 ? x.y : word == 2 ? x.z : x.w) = value;
-}
-
 typedef uint4 Fragments[2 * kSplits]; /* of two products */
 
 template <typename C> __device__ inline void split_fragments(const float4 (&x)[4], Fragments &b)
@@ -222,18 +83,14 @@ template <typename C> __device__ inline void split_fragments(const float4 (&x)[4
         }
 }
 
-/* acc := b s, six products of splits, the smallest first: the tensor cores cut off what they add, so that
- * nothing but the largest may come behind it. */
+/* acc := b s. */
 template <typename C>
 __device__ inline void multiply_half(float (&acc)[2][C::kSums], const Fragments &b, uint64_t s)
 {
-    constexpr int kSplit[6] = {2, 0, 1, 1, 0, 0}, kSplitOfW[6] = {0, 2, 1, 0, 1, 0};
 #pragma unroll
-    for (int q = 0; q < 6; q++)
+    for (int q = 0; q < SixBf16::kProducts; q++)
 #pragma unroll
-        for (int t = 0; t < 2; t++)
-            wgmma(BF16(), acc[t], b[kSplits * t + kSplitOfW[q]],
-                  wgmma_further(s, kSplit[q] * split_bytes(C::kRows)), q > 0);
+        for (int t = 0; t < 2; t++) multiply_splits<C>(SixBf16(), q, acc[t], b, kSplits * t, s, q > 0);
 }
 
 /* A thread's sums: four columns of each of kSums / 2 rows; which row, behind its first. */
@@ -256,7 +113,7 @@ __device__ inline void write_sums(const MultiplyArgs &a, const Item &item, const
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, g = lane / 4, width = width_of(h);
     float *to = a.space.sums +
                 ((int64_t)(item.part * h.passes + item.tile % h.passes) * C::kRows + lane % 4 * 2) * width +
-                (item.tile / h.passes * C::kGroups * 4 + warp) * kBoxColumns;
+                (item.tile / h.passes * C::kGroups * kBoxes + warp) * kBoxColumns;
 #pragma unroll
     for (int e = 0; e < C::kSums / 2; e++) {
         float *const row = to + (int64_t)row_of(e) * width;
@@ -328,7 +185,7 @@ __device__ inline void write_output(const MultiplyArgs &a, const Item &item, con
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, g = lane / 4;
     const int i0 = item.tile % a.shape.passes * C::kRows + lane % 4 * 2,
-              j = (item.tile / a.shape.passes * C::kGroups * 4 + warp) * kBoxColumns +
+              j = (item.tile / a.shape.passes * C::kGroups * kBoxes + warp) * kBoxColumns +
                   Reader<C>::column(0, 0, g);
     float bad = 0.0f; /* NaN where any sum is no number */
 #pragma unroll
@@ -386,7 +243,7 @@ template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs
     const Shape &h = a.shape;
     const Reader<C> reader(threadIdx.x / kWarp, threadIdx.x % kWarp);
     const unsigned memory = shared_address(st.memory);
-    const uint64_t matrix = wgmma_matrix(memory + C::kGroups * kGroupBytes, C::kRows * 16, kCore * 16);
+    const uint64_t matrix = matrix_of_s<C>(st);
     Ring<C::kStages> ring;
     float4 x[4];
     Fragments b[kHalves];
@@ -415,7 +272,7 @@ template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs
             keep(b[0]);
             add_sums<C>(sum, acc);
             wgmma_fence();
-            multiply_half<C>(acc, b[1], wgmma_further(s, 2 * C::kRows * 16));
+            multiply_half<C>(acc, b[1], wgmma_further(s, half_bytes(C::kRows)));
             wgmma_commit();
             if (more) {
                 split_fragments<C>(x, b[0]);
@@ -446,30 +303,13 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
 {
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
     __shared__ barrier_t full[C::kStages], empty[C::kStages];
-    const Stages st = {dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment, full,
-                       empty};
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < C::kStages; i++) {
-            barrier_init(full + i, 1);
-            barrier_init(empty + i, C::kConsumers);
-        }
-        bulk_copy_fence();
-    }
-    __syncthreads();
-    int begun = 0;
-    const bool waits = a.gate.counts && !a.gate.there;
-    if (waits && !opens<C>(a, st, begun)) return; /* and the next kernel finds all blocks gone */
-    dependents_launch();
-    if (a.gate.counts && a.gate.there && !counted_many(a.gate)) { /* W is brought while S is split */
-        dependency_wait();
-        return;
-    }
+    const Stages st = begin_stages<C>(dynamic, full, empty, C::kConsumers);
+    if (!begins<C>(a, st)) return;
     if (threadIdx.x >= C::kConsumers) {
         registers_fewer<kProducerRegisters>();
-        if (threadIdx.x == C::kConsumers) produce<C>(a, st, begun);
+        if (threadIdx.x == C::kBringer) produce<C>(a, st, false);
     } else {
         registers_more<kConsumerRegisters>();
-        dependency_wait();
         consume<C>(a, st);
     }
 }
@@ -505,8 +345,10 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
         return launch_rows<32, false>(a, along_k, stream);
     case 48:
         return launch_rows<48, false>(a, along_k, stream);
-    default:
+    case 64:
         return launch_rows<64, false>(a, along_k, stream);
+    default:
+        return multiply_many(a, along_k, stream);
     }
 }
 

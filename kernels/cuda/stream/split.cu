@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The streamed product: its first launch, which splits S into bf16, its last, which adds up the sums of the
+ * The streamed product: its first launch, which splits S, its last, which adds up the sums of the
  * parts where there are any, and the launcher of all three. */
 #include "add.cuh"
 #include "split.cuh"
@@ -12,16 +12,16 @@ namespace streamed
 namespace
 {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 128;
 
-/* Mapping   a thread splits eight k of one row of S; neighbours have neighbouring rows, then k.
- * Bytes     S once, 6 bytes out for each element. */
+/* Mapping   a thread splits sixteen k of a row of S; a warp has sixteen rows of a step.
+ * Bytes     S once, 6 bytes out for each element, 10 where the product may be one of f16. */
 template <typename T>
 __global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__ SplitArgs a)
 {
     dependency_wait();
     dependents_launch(); /* behind the wait: the next kernel may read W at once */
-    split_eight<T>(a, (int64_t)blockIdx.x * kThreads + threadIdx.x);
+    split_piece<T>(a, (int64_t)blockIdx.x * kThreads + threadIdx.x);
 }
 
 struct GatedAddArgs {
@@ -90,7 +90,8 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(int64_t m, int64_t n, int
             items,
             items * ceil_div(s.steps, s.parts),
             4 * (int64_t)streamed::kStep * s.groups * streamed::kGroupColumns,
-            streamed::step_bytes(s.rows),
+            s.scaled ? streamed::step_bytes<streamed::ThreeF16>(s.rows)
+                     : streamed::step_bytes<streamed::SixBf16>(s.rows),
             s.direct ? 0 : 4 * (int64_t)s.parts * s.passes * s.rows * streamed::width_of(s)};
 }
 

@@ -5,6 +5,7 @@
 #define LACUNA_CUDA_STREAM_STREAM_CUH
 
 #include "common/gate.cuh"
+#include "forms.cuh"
 
 namespace lacuna
 {
@@ -12,13 +13,15 @@ namespace streamed
 {
 
 constexpr int kStep = 32;          /* k of a step: a stage of the pipeline                 */
-constexpr int kSplits = 3;         /* bf16 numbers that an f32 is the sum of, 8 bits each  */
-constexpr int kCore = 8;           /* rows of S, and k, of a core matrix of wgmma          */
 constexpr int kGroupColumns = 128; /* of W, of a warpgroup                                 */
-constexpr int kMaxRows = 64;       /* of S, in one pass over W                             */
+constexpr int kMaxRows = 64;       /* of S, in one pass over W, and if there are more,     */
+constexpr int kManyRows = 128;     /* for which a block has as many sums of fewer columns, */
+constexpr int kManyGroups = 1;     /* groups of them: W is split for more products         */
 constexpr int kMaxParts = 32;      /* of k                                                 */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one              */
 constexpr int kThinSteps = 16;     /* of a k that is not cut                               */
+constexpr int kFewTerms = 16;      /* nonzeros of a row of S on average, with fewer of which three products of
+                                      f16 are worse than a plain sum */
 
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
@@ -28,6 +31,7 @@ struct Shape {
     int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
     bool direct; /* one part, and its sums are written as the output: no third launch */
+    bool scaled; /* three products of f16, where these hold S                        */
 };
 
 __host__ __device__ inline int width_of(const Shape &s)
@@ -35,21 +39,36 @@ __host__ __device__ inline int width_of(const Shape &s)
     return s.tiles_n * s.groups * kGroupColumns; /* a row of sums */
 }
 
-/* Bytes of a step of split S: three splits of rows x 32 k, each as core matrices, those of the same k
- * together. */
+/* Bytes of a step of split S: splits of rows x 32 k, each as core matrices, those of the same k together;
+ * then the exponents of what scaled sums are multiplied by, one for 16 rows. */
 __host__ __device__ constexpr int split_bytes(int rows)
 {
     return rows * kStep * 2;
 }
-__host__ __device__ constexpr int step_bytes(int rows)
+constexpr int kHalves = 2, kPiece = kStep / kHalves; /* of a step; k of one */
+template <typename Form> __host__ __device__ constexpr int step_bytes(int rows)
 {
-    return kSplits * split_bytes(rows);
+    return Form::kSplitsOfS * split_bytes(rows) + Form::kScales * 4;
 }
 
 struct Space {
-    uint8_t *steps; /* [passes][steps] of step_bytes          */
-    float *sums;    /* [parts][passes * rows][width]          */
+    uint8_t *steps;     /* [passes][steps] of step_bytes<SixBf16>                            */
+    uint8_t *scaled;    /* [passes][steps] of step_bytes<ThreeF16>, where the shape says so; */
+    unsigned *nonzeros; /* of 32 pieces of S, or kWide: f16 do not hold them                 */
+    float *sums;        /* [parts][passes * rows][width]                                     */
 };
+constexpr unsigned kWide = ~0u;
+
+/* Pieces that S is split in: rows of half a step. A warp's are of sixteen rows, of one step, where there are
+ * as many. */
+__host__ __device__ inline int64_t split_pieces(const Shape &h)
+{
+    return (int64_t)h.passes * h.steps * kHalves * h.rows;
+}
+__host__ __device__ inline int counts_of_pieces(const Shape &h)
+{
+    return (int)ceil_div(split_pieces(h), kWarp);
+}
 
 /* What so many parts take, in steps: all blocks work side by side, on as many items each, of a step at a
  * time; the sums are written and read once more, at about the rate of W, by another launch. */
@@ -72,6 +91,7 @@ inline void cut_rows(Shape &s, int64_t m, int rows, int capacity)
 {
     s.rows = rows;
     s.passes = (int)ceil_div(m, rows);
+    s.scaled = !s.direct && rows > kMaxRows;
     s.tiles = s.tiles_n * s.passes;
     s.blocks = (int)min<int64_t>(capacity, (int64_t)s.tiles * s.parts);
 }
@@ -85,7 +105,6 @@ inline bool is_thin(const Shape &s, int64_t m, int capacity)
 inline Shape shape_of(int64_t m, int64_t n, int64_t k, int sms)
 {
     Shape s = {};
-    const int each = (int)ceil_div(m, ceil_div(m, kMaxRows));
     s.groups = 2;
     s.tiles_n = (int)ceil_div(n, s.groups * kGroupColumns);
     s.steps = (int)ceil_div(k, kStep);
@@ -95,42 +114,45 @@ inline Shape shape_of(int64_t m, int64_t n, int64_t k, int sms)
         cut_rows(s, m, kMaxRows, sms);
         return s;
     }
-    cut_rows(s, m, each <= 8 ? 8 : each <= 16 ? 16 : each <= 32 ? 32 : each <= 48 ? 48 : 64, sms);
+    if (m > kMaxRows) {
+        s.groups = kManyGroups;
+        s.tiles_n = (int)ceil_div(n, s.groups * kGroupColumns);
+    }
+    const int each = (int)ceil_div(m, ceil_div(m, kManyRows));
+    cut_rows(s, m,
+             each <= 8    ? 8
+             : each <= 16 ? 16
+             : each <= 32 ? 32
+             : each <= 48 ? 48
+             : each <= 64 ? 64
+             : each <= 96 ? 96
+                          : 128,
+             sms);
     cut_k(s, sms);
     cut_rows(s, m, s.rows, sms);
     return s;
 }
 
-inline int64_t steps_bytes(const Shape &s)
+template <typename Form> inline int64_t steps_bytes(const Shape &s)
 {
-    return round_up((int64_t)s.passes * s.steps * step_bytes(s.rows), 256);
+    return round_up((int64_t)s.passes * s.steps * step_bytes<Form>(s.rows), 256);
 }
 inline Space space_of(const Shape &s, void *workspace)
 {
-    return {(uint8_t *)workspace, (float *)((char *)workspace + steps_bytes(s))};
+    Space space = {};
+    char *at = (char *)workspace;
+    space.steps = (uint8_t *)at, at += steps_bytes<SixBf16>(s);
+    if (s.scaled) {
+        space.scaled = (uint8_t *)at, at += steps_bytes<ThreeF16>(s);
+        space.nonzeros = (unsigned *)at, at += round_up(4 * (int64_t)counts_of_pieces(s), 256);
+    }
+    space.sums = (float *)at;
+    return space;
 }
 inline int64_t space_bytes(const Shape &s)
 {
-    return steps_bytes(s) + (s.direct ? 0 : 4 * (int64_t)s.parts * s.passes * s.rows * width_of(s));
-}
-
-/* Splits two floats: word i holds their i-th bf16, x below and y above, the first two rounded to nearest, so
- * that the last is what is left. What an Inf or NaN leaves is NaN. */
-struct SplitPair {
-    uint32_t word[kSplits];
-};
-__device__ inline SplitPair split_pair(float x, float y)
-{
-    SplitPair s;
-#pragma unroll
-    for (int i = 0; i < kSplits; i++) {
-        const uint32_t half = i + 1 < kSplits ? 0x8000u : 0u;
-        const uint32_t a = __float_as_uint(x) + half, b = __float_as_uint(y) + half;
-        s.word[i] = __byte_perm(a, b, 0x7632);
-        x -= __uint_as_float(a & 0xffff0000u);
-        y -= __uint_as_float(b & 0xffff0000u);
-    }
-    return s;
+    return (char *)space_of(s, nullptr).sums - (char *)nullptr +
+           (s.direct ? 0 : 4 * (int64_t)s.parts * s.passes * s.rows * width_of(s));
 }
 
 /* The second launch; multiply.cu is code for compute capability 9.0 alone. With a gate, it has work where

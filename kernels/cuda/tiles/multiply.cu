@@ -408,7 +408,7 @@ __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &
             finish_sums(g, work, n, sum);
             if (g.s.splits > 1)
                 store_part(g.s, number, work.split, sum);
-            else if (!any_of<1, kHolders>(!all_finite(sum)))
+            else if (!any_of<kHolders>(1, !all_finite(sum)))
                 write_tile<typename MemoryOf<E>::type, kBits>(g.out, g.s, work.m, n, sum);
             else if (threadIdx.x == 0)
                 note_failed(g.s, number);

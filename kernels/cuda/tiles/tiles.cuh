@@ -261,11 +261,6 @@ __device__ inline void split_pair(float lo, float hi, uint32_t (&split)[kBf16Spl
     }
 }
 
-/* 2^e for e from -126 to 127. */
-__device__ inline float power_of_two(int e)
-{
-    return __int_as_float((127 + e) << 23);
-}
 /* x 2^e for e from -252 to 254, rounded once unless it is subnormal. */
 __device__ inline float times_power(float x, int e)
 {

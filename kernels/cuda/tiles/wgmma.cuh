@@ -172,13 +172,13 @@ template <int kRegisters> __device__ inline void registers_more()
 
 /* Meets the other threads of the named barrier, of which there are kThreads; true in all where it is in any.
  */
-template <int kName, int kThreads> __device__ inline bool any_of(bool mine)
+template <int kThreads> __device__ inline bool any_of(int name, bool mine)
 {
     int any;
     asm volatile(
         "{\n.reg .pred p, q;\nsetp.ne.b32 p, %1, 0;\nbar.red.or.pred q, %2, %3, p;\nselp.b32 %0, 1, 0, q;\n}"
         : "=r"(any)
-        : "r"((int)mine), "n"(kName), "n"(kThreads)
+        : "r"((int)mine), "r"(name), "n"(kThreads)
         : "memory");
     return any != 0;
 }
