@@ -23,14 +23,12 @@ __device__ inline float least_of(int largest)
     return power_of_two(largest - ThreeF16::kTop + ThreeF16::kLeast);
 }
 
-/* What a warp will hold of W at a step of the block's first item, another one for each warp: sixteen
- * columns of 32 k, of which a lane has sixteen elements. Zeros, where W has fewer. */
-struct Sample {
-    float4 x[4];
-};
-template <typename C> __device__ inline Sample sample_w(const MultiplyArgs &a)
+/* Whether one power of two does not do for what a warp will hold of W, sixteen columns of 32 k of which a
+ * lane has sixteen elements, at a step of the block's first item, another one for each warp. */
+template <typename C> __device__ inline bool samples_are_wide(const MultiplyArgs &a)
 {
     const GemmArgs &p = a.out.p;
+    if (p.k < kStep || p.n < 16) return false;
     const Item first = item_of(a.shape, (int)blockIdx.x);
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = C::kThreads / kWarp;
     const int k0 = (first.begin + (first.end - first.begin) * warp / warps) * kStep,
@@ -39,32 +37,29 @@ template <typename C> __device__ inline Sample sample_w(const MultiplyArgs &a)
     const int k = min(k0, (p.k - kStep) / 4 * 4) + (C::kAlongK ? lane % 2 * 16 : lane),
               j = min(j0, (p.n - 16) / 4 * 4) + (C::kAlongK ? lane / 2 : 0);
     const float4 *const from = (const float4 *)(p.w + (int64_t)k * p.wks + (int64_t)j * p.wjs);
-    const bool any = p.k >= kStep && p.n >= 16;
-    Sample s;
+    float x[16], largest = 0.0f;
 #pragma unroll
-    for (int q = 0; q < 4; q++) s.x[q] = any ? __ldg(from + q) : make_float4(0, 0, 0, 0);
-    return s;
-}
-
-/* Whether one power of two does for so few of the samples that rounds would take longer than six products.
- * All threads of the block. */
-__device__ inline bool is_wide(const Sample &s)
-{
-    constexpr int kMany = 2; /* warps */
-    float largest = 0.0f;
+    for (int q = 0; q < 4; q++) {
+        const float4 four = __ldg(from + q);
+        x[4 * q] = four.x, x[4 * q + 1] = four.y, x[4 * q + 2] = four.z, x[4 * q + 3] = four.w;
+    }
 #pragma unroll
-    for (int q = 0; q < 4; q++)
-        largest = fmaxf(fmaxf(fmaxf(largest, fabsf(s.x[q].x)), fmaxf(fabsf(s.x[q].y), fabsf(s.x[q].z))),
-                        fabsf(s.x[q].w));
+    for (int e = 0; e < 16; e++) largest = fmaxf(largest, fabsf(x[e]));
     const int exponent = largest_exponent(__reduce_max_sync(kFull, __float_as_uint(largest)));
     const float least = least_of(exponent);
-    const auto is_small = [=](float y) { return fabsf(y) < least && y != 0.0f; };
     bool left = false;
 #pragma unroll
-    for (int q = 0; q < 4; q++)
-        left |= is_small(s.x[q].x) || is_small(s.x[q].y) || is_small(s.x[q].z) || is_small(s.x[q].w);
-    left = __any_sync(kFull, left) && exponent > ThreeF16::kLowest;
-    return __syncthreads_count(left && threadIdx.x % kWarp == 0) >= kMany;
+    for (int e = 0; e < 16; e++) left |= fabsf(x[e]) < least && x[e] != 0.0f;
+    return exponent > ThreeF16::kLowest && __any_sync(kFull, left);
+}
+
+/* Whether they are in so many warps that rounds would take longer than six products. All threads of the
+ * block.
+ */
+__device__ inline bool is_wide(bool samples_are)
+{
+    constexpr int kMany = 2;
+    return __syncthreads_count(samples_are && threadIdx.x % kWarp == 0) >= kMany;
 }
 
 /* Whether f16 hold S, and it has enough nonzeros. All threads of the block, when S is split. */
@@ -442,9 +437,9 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply_many(const __g
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
     __shared__ barrier_t full[C::kStages], empty[C::kStages];
     const Stages st = begin_stages<C>(dynamic, full, empty, C::kConsumers);
-    const Sample sample = sample_w<C>(a); /* while S is split */
-    if (!begins<C>(a, st)) return;
-    const bool scaled = !is_wide(sample) && f16_do<C>(a);
+    bool wide = false;
+    if (!begins<C>(a, st, [&] { wide = samples_are_wide<C>(a); })) return;
+    const bool scaled = !is_wide(wide) && f16_do<C>(a);
     if (threadIdx.x >= C::kConsumers) {
         registers_fewer<kProducerRegisters>();
         if (threadIdx.x == C::kBringer) produce<C>(a, st, scaled);

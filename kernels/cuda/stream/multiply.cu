@@ -304,7 +304,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
     __shared__ barrier_t full[C::kStages], empty[C::kStages];
     const Stages st = begin_stages<C>(dynamic, full, empty, C::kConsumers);
-    if (!begins<C>(a, st)) return;
+    if (!begins<C>(a, st, [] {})) return;
     if (threadIdx.x >= C::kConsumers) {
         registers_fewer<kProducerRegisters>();
         if (threadIdx.x == C::kBringer) produce<C>(a, st, false);

@@ -158,8 +158,9 @@ __device__ inline Stages begin_stages(uint8_t *dynamic, barrier_t *full, barrier
 }
 
 /* Whether the block has work, by its gate; then S is split, W's first stages are on their way, and the next
- * kernel may begin. All threads of the block. */
-template <typename C> __device__ inline bool begins(const MultiplyArgs &a, const Stages &st)
+ * kernel may begin. All threads of the block, which do something of their own `meanwhile`. */
+template <typename C, typename Meanwhile>
+__device__ inline bool begins(const MultiplyArgs &a, const Stages &st, Meanwhile meanwhile)
 {
     int begun = 0;
     const bool waits = a.gate.counts && !a.gate.there;
@@ -170,6 +171,7 @@ template <typename C> __device__ inline bool begins(const MultiplyArgs &a, const
         return false;
     }
     if (threadIdx.x == C::kBringer) bring_first_w<C>(a, st, begun);
+    meanwhile();
     dependency_wait();
     return true;
 }
