@@ -32,6 +32,8 @@ struct Case {
     bool of_w;            /* W's alone                    */
     int power_s, power_w; /* of two, of all elements      */
     int every;            /* of S's elements one is not zero; 0: two of three are not */
+    bool small_row;       /* of S, beside the others                                  */
+    bool small_element;   /* of W, which an S as much larger meets                    */
     bool positive;
     float special; /* put somewhere into W, unless 0 */
     int device;
@@ -104,6 +106,10 @@ std::unique_ptr<Operands> make(const Case &c)
     for (int64_t e = 0; e < lines * ldw; e++) w[e] = NAN;
     for (int64_t l = 0; l < lines; l++)
         for (int64_t x = 0; x < across; x++) w[l * ldw + x] = draw(c.power_w, true);
+    for (int64_t k = 0; k < c.k && c.small_row; k++) o->s[(size_t)(3 * o->rs + k * o->cs)] *= 0x1p-34f;
+    for (int64_t i = 0; i < c.m && c.small_element; i++)
+        o->s[(size_t)(i * o->rs + c.k / 2 * o->cs)] = 0x1.2p12f;
+    if (c.small_element) w[c.w_cols ? c.n / 2 * ldw + c.k / 2 : c.k / 2 * ldw + c.n / 2] = 0x1.5p-20f;
     if (c.special != 0.0f)
         w[(int64_t)(random() % (unsigned)lines) * ldw + random() % (unsigned)across] = c.special;
     const int64_t ors = c.out_transposed ? 1 : c.n + pad, ocs = c.out_transposed ? c.m + pad : 1;
@@ -254,9 +260,12 @@ void check_forms()
         int spread;
         bool of_w;
         int power_s, power_w, every;
-    } const forms[] = {{0, false, 0, 0, 0},  {20, true, 0, 0, 0},     {3, true, 40, -70, 0},
-                       {20, false, 0, 0, 0}, {0, false, -50, -60, 0}, {0, false, 90, -90, 0},
-                       {0, false, 0, 0, 30}, {60, true, 0, 0, 2}};
+        bool small_row, small_element;
+    } const forms[] = {{0, false, 0, 0, 0, false, false},     {20, true, 0, 0, 0, false, false},
+                       {3, true, 40, -70, 0, false, false},   {20, false, 0, 0, 0, false, false},
+                       {0, false, -50, -60, 0, false, false}, {0, false, 90, -90, 0, false, false},
+                       {0, false, 0, 0, 0, true, false},      {0, false, 0, 0, 0, false, true},
+                       {0, false, 0, 0, 30, false, false},    {60, true, 0, 0, 2, false, false}};
     unsigned seed = 2000;
     for (int64_t m : {65, 97, 130})
         for (const auto &f : forms) {
@@ -264,6 +273,7 @@ void check_forms()
             c.m = m, c.n = 140, c.k = 90, c.alpha = 1.0f, c.seed = seed++, c.device = EMULATED_H200;
             c.spread = f.spread, c.of_w = f.of_w, c.power_s = f.power_s, c.power_w = f.power_w,
             c.every = f.every;
+            c.small_row = f.small_row, c.small_element = f.small_element;
             c.w_cols = seed % 2, c.s_kmajor = seed % 3 == 0;
             check(c);
         }
