@@ -108,8 +108,8 @@ std::unique_ptr<Operands> make(const Case &c)
         for (int64_t x = 0; x < across; x++) w[l * ldw + x] = draw(c.power_w, true);
     for (int64_t k = 0; k < c.k && c.small_row; k++) o->s[(size_t)(3 * o->rs + k * o->cs)] *= 0x1p-34f;
     for (int64_t i = 0; i < c.m && c.small_element; i++)
-        o->s[(size_t)(i * o->rs + c.k / 2 * o->cs)] = 0x1.2p12f;
-    if (c.small_element) w[c.w_cols ? c.n / 2 * ldw + c.k / 2 : c.k / 2 * ldw + c.n / 2] = 0x1.5p-20f;
+        o->s[(size_t)(i * o->rs + c.k / 8 * o->cs)] = 0x1.2p12f;
+    if (c.small_element) w[c.w_cols ? c.n / 2 * ldw + c.k / 8 : c.k / 8 * ldw + c.n / 2] = 0x1.5p-20f;
     if (c.special != 0.0f)
         w[(int64_t)(random() % (unsigned)lines) * ldw + random() % (unsigned)across] = c.special;
     const int64_t ors = c.out_transposed ? 1 : c.n + pad, ocs = c.out_transposed ? c.m + pad : 1;
