@@ -27,7 +27,7 @@ constexpr int kFewTerms = 16;      /* nonzeros of a row of S on average, with fe
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
 struct Shape {
     int rows, passes;   /* of S in a pass, padded to what the instruction has; passes over W */
-    int groups;         /* warpgroups of a block, each for 128 columns                       */
+    int groups;         /* of 128 columns that a block has                                   */
     int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
     bool direct; /* one part, and its sums are written as the output: no third launch */
