@@ -230,6 +230,10 @@ inline void barrier_init(barrier_t *b, int arrivals)
     *b = {arrivals, arrivals, 0, 0};
 }
 inline void bulk_copy_fence() {}
+inline bool one_lane()
+{
+    return emulated_lane() == 0;
+}
 
 inline void arrive_now(barrier_t *b)
 {

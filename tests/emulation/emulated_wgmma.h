@@ -10,6 +10,9 @@ namespace lacuna
 {
 
 constexpr int kGroup = 128, kWgmmaRows = 64, kWgmmaDepth = 16;
+struct TF32 {
+    static constexpr int kDepth = 8;
+};
 
 inline uint64_t wgmma_matrix(unsigned address, unsigned next_k, unsigned next_columns)
 {
@@ -65,19 +68,19 @@ template <typename E> inline float wgmma_element(uint64_t matrix, int k, int col
 
 /* A lane's sums: of rows lane / 4 and 8 further on, columns 2 (lane % 4) and the next of each eight.
  * `element` gives B's (k, column). */
-template <int kSums, typename Element>
-inline void add_products(float (&d)[kSums], const double (&rows)[2][16], bool add, Element element)
+template <int kSums, int kDepth, typename Element>
+inline void add_products(float (&d)[kSums], const double (&rows)[2][kDepth], bool add, Element element)
 {
     const int lane = emulated_lane();
     for (int eight = 0; eight < kSums / 4; eight++)
         for (int next = 0; next < 2; next++) {
-            double b[16], term[17];
-            for (int k = 0; k < 16; k++) b[k] = (double)element(k, eight * 8 + lane % 4 * 2 + next);
+            double b[kDepth], term[kDepth + 1];
+            for (int k = 0; k < kDepth; k++) b[k] = (double)element(k, eight * 8 + lane % 4 * 2 + next);
             for (int h = 0; h < 2; h++) {
                 float &sum = d[eight * 4 + h * 2 + next];
                 term[0] = add ? (double)sum : 0.0;
-                for (int k = 0; k < 16; k++) term[1 + k] = rows[h][k] * b[k];
-                sum = truncated_sum(term, 17);
+                for (int k = 0; k < kDepth; k++) term[1 + k] = rows[h][k] * b[k];
+                sum = truncated_sum(term, kDepth + 1);
             }
         }
 }
@@ -94,6 +97,29 @@ template <typename E, int kSums> inline void wgmma(E, float (&d)[kSums], uint4 a
         rows[h][k] = (double)event_value(x);
     }
     add_products(d, rows, add, [&](int k, int column) { return wgmma_element<E>(b, k, column); });
+}
+
+/* The ten bits of an f32 that count. */
+inline double tf32_value(uint32_t bits)
+{
+    return (double)__uint_as_float(bits & 0xffffe000u);
+}
+
+template <int kSums> inline void wgmma(TF32, float (&d)[kSums], uint4 a, uint64_t b, bool add)
+{
+    const Lanes<uint64_t> low(uint64_t(a.y) << 32 | a.x), high(uint64_t(a.w) << 32 | a.z);
+    const int lane = emulated_lane();
+    const unsigned start = unsigned(b & 0x3fff) << 4, next_k = unsigned(b >> 16 & 0x3fff) << 4,
+                   next_columns = unsigned(b >> 32 & 0x3fff) << 4;
+    double rows[2][TF32::kDepth];
+    for (int k = 0; k < TF32::kDepth; k++)
+        for (int h = 0; h < 2; h++)
+            rows[h][k] = tf32_value(uint32_t((k < 4 ? low : high).of[lane / 4 * 4 + k % 4] >> (32 * h)));
+    add_products(d, rows, add, [&](int k, int column) {
+        return tf32_value(*at_address<uint32_t>(start + unsigned(k / 4) * next_k +
+                                                unsigned(column / 8) * next_columns +
+                                                unsigned(column % 8 * 16 + k % 4 * 4)));
+    });
 }
 
 inline int wgmma_row()

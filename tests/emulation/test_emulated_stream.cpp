@@ -304,7 +304,7 @@ Case draw_case(unsigned seed)
 void check_passes()
 {
     unsigned seed = 1000;
-    for (int64_t m : {8, 9, 16, 17, 32, 33, 48, 49, 64, 65, 96, 97, 128, 129, 145}) {
+    for (int64_t m : {8, 9, 16, 17, 32, 33, 48, 49, 56, 57, 64, 65, 96, 97, 112, 113, 128, 129, 225}) {
         Case c = {};
         c.m = m, c.n = 20, c.k = 40, c.alpha = 1.0f, c.seed = seed++;
         c.device = EMULATED_H200;

@@ -17,10 +17,10 @@
 #define START_US    4.0                  /* until the first step is there, and behind the last one */
 #define STEP_US     0.55                 /* a step of a block that waits for nobody */
 #define DRAM_SHARE  0.83                 /* of the rate of memory that W comes at; H200, 2026-11-23 */
-#define WRITE_US    2.6                  /* the output of an item of a short k, which is not cut, */
-#define PIECES_US   9.0                  /* where its rows are no pieces of 16 bytes: 87 to 101 us for 51, */
+#define WRITE_US    1.9                  /* the output of an item of a short k, which is not cut, */
+#define PIECES_US   8.0                  /* where its rows are no pieces of 16 bytes: 74 to 89 us for 42, */
 #define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
-#define PRODUCTS_PS 72.0                 /* products of a step, for each byte of S */
+#define PRODUCTS_US 4.4e-9               /* of a step, for each byte of S and byte of W; H200, 2026-11-27 */
 
 static bool is_matrix(const lac_sided_t *s)
 {
@@ -105,7 +105,7 @@ double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
     lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(s.m, s.n, s.k, (int)machine->cuda_processors);
     double dram = (double)(cut.blocks * cut.w_bytes) / (DRAM_SHARE * machine->cuda_dram_gbps * 1e3);
     double cache = (double)(cut.blocks * cut.s_bytes) / (machine->cuda_l2_gbps * 1e3);
-    double products = PRODUCTS_PS * 1e-6 * (double)cut.s_bytes,
+    double products = PRODUCTS_US * (double)cut.s_bytes * (double)cut.w_bytes,
            step = fmax(fmax(dram + cache, products), STEP_US);
     double began = machine->cuda_launch_us + machine->cuda_pdl_us + START_US,
            stepped = step * (double)cut.steps;

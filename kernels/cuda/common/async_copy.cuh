@@ -33,6 +33,19 @@ __device__ inline void barrier_arrive(barrier_t *b)
                  : "memory");
 }
 
+/* True in one lane of a whole warp: behind it the compiler knows that instructions of the copy engine are given
+ * once, and does not look for further lanes. */
+__device__ inline bool one_lane()
+{
+#if __CUDA_ARCH__ >= 900
+    unsigned one;
+    asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(one));
+    return one != 0;
+#else
+    return threadIdx.x % kWarp == 0;
+#endif
+}
+
 /* Waits for the end of the phase of this parity: the first phase has parity 0. */
 __device__ inline void barrier_wait(barrier_t *b, unsigned parity)
 {

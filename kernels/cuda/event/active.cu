@@ -37,7 +37,7 @@ struct ActiveArgs {
     int blocks, parts, capacity; /* of the product: blocks per group, parts of the list, records held */
     Gate gate;                   /* where many are active, sums are added up instead */
     streamed::AddArgs add;
-    streamed::SplitArgs split; /* by the packer, beside its work */
+    streamed::PackArgs pack; /* by the packer, beside its work */
 };
 
 template <typename T, int kQuads, bool kGated>
@@ -49,7 +49,7 @@ __global__ __launch_bounds__(kPackK) void event_pack_active(const __grid_constan
     if constexpr (kGated) {
         dependents_launch(); /* behind the wait: the next kernel reads W and S at once */
         if (blockIdx.z > 0) {
-            streamed::split_behind<T>(a.split);
+            streamed::pack_behind<T>(a.pack);
             return;
         }
     }
@@ -312,7 +312,7 @@ ActiveList make_list(void *workspace, int64_t m, int64_t k)
 template <int kQuads, bool kGated> lac_status_t pack(const ActiveArgs &a, lac_dt_t dt, cudaStream_t stream)
 {
     Launch l = {dim3(unsigned(a.list.chunks), unsigned(a.list.groups)), dim3(kPackK), 0, 1, true, stream};
-    if (kGated) l.grid.z = streamed::split_layers(a.split, l.grid, l.block);
+    if (kGated) l.grid.z = streamed::pack_layers(a.pack, l.grid, l.block);
     return dt == LAC_U8 ? launch(event_pack_active<uint8_t, kQuads, kGated>, l, a)
                         : launch(event_pack_active<float, kQuads, kGated>, l, a);
 }
@@ -361,7 +361,7 @@ template <typename What> lac_status_t with_quads(const ActiveList &list, What wh
 ActiveArgs gated_args(const lac_cuda_product_t *p, const Gated &g, void *workspace)
 {
     return {
-        make_gemm_args(p), make_list(workspace, p->m, p->k), nullptr, 0, 0, 0, 0, 0, g.gate, g.add, g.split};
+        make_gemm_args(p), make_list(workspace, p->m, p->k), nullptr, 0, 0, 0, 0, 0, g.gate, g.add, g.pack};
 }
 
 } // namespace

@@ -119,7 +119,7 @@ __global__ __launch_bounds__(range_warps(kWide) *
     if constexpr (Source::kGated)
         if (counted_many(a.source.gate)) {
             dependents_launch();
-            streamed::split_by_grid(a.source.split);
+            streamed::pack_by_grid(a.source.pack);
             return;
         }
     for (int part = first; part < first + a.per_warp; part++) {
@@ -318,10 +318,10 @@ lac_cuda_tile_t cut_for_all(const lac_cuda_product_t *p)
 struct GatedSlotSource : SlotSource<float> {
     static constexpr bool kGated = true;
     Gate gate;
-    streamed::SplitArgs split;
+    streamed::PackArgs pack;
 
     GatedSlotSource(const SlotSource<float> &slots, const Gated &g)
-        : SlotSource<float>(slots), gate(g.gate), split(g.split)
+        : SlotSource<float>(slots), gate(g.gate), pack(g.pack)
     {
     }
 };

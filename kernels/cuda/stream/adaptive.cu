@@ -40,7 +40,7 @@ extern "C" lac_status_t lac_cuda_adaptive(const lac_cuda_product_t *p, const lac
     const cudaStream_t queue = (cudaStream_t)stream;
     const bool by_rows = p->order == LAC_CUDA_ROWS;
     Gated gated = {
-        break_even, streamed::split_args(p, s, shape, space), streamed::add_args(p, s, shape, space), {}};
+        break_even, streamed::pack_args(p, s, shape, space), streamed::add_args(p, s, shape, space), {}};
     lac_status_t status = by_rows ? gated_slots(p, s, &gated, workspace, queue)
                                   : pack_gated_active(p, s, &gated, workspace, queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, gated.gate, queue);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The second launch of a streamed product of few rows, or of a short k: W streams through shared memory once,
- * is split into bf16 on its way to the tensor cores, and meets all rows of S there. */
+ * The second launch of a streamed product: W streams through shared memory once for the rows of a pass, is
+ * split into TF32 on its way to the tensor cores, and meets S there. */
 #include "steps.cuh"
 
 namespace lacuna
@@ -11,34 +11,49 @@ namespace streamed
 namespace
 {
 
-/* A configuration: rows of S, warpgroups, W along k or by rows, sums that are the output. */
-template <int kRows, int kGroups, bool kAlongK, bool kDirect_>
-struct Config : StageShape<kRows, kGroups, kAlongK> {
-    static constexpr bool kDirect = kDirect_;
-    static constexpr int kConsumers = kGroups * kGroup, kThreads = kConsumers + kGroup, kBringer = kConsumers;
-};
+/* A thread's elements of W in half a step: of each set of 64 columns two, of each column k number 2 b + i,
+ * which is the i-th of the two that it holds of the b-th instruction. */
+template <typename C> using Elements = float[C::kColumnSets][2][4];
 
-/* A thread's elements of W in a stage, which is swizzled so that the lanes of a quarter warp read all banks.
- * By rows: four neighbouring columns of k 2 t, 2 t + 1, and 8 k further. Along k: four neighbouring k of four
- * columns. */
+/* Where they lie in a stage, which is swizzled so that the lanes that read at once read all banks. A warp has
+ * a box of 32 columns, or half of one. By rows a thread has neighbouring columns of k 2 t, 2 t + 1, and 8 k
+ * further; along k four neighbouring k of each column. */
 template <typename C> struct Reader {
+    static constexpr int kWarpsOfBox = 2 / C::kColumnSets, kOfWarp = kBoxColumns / kWarpsOfBox;
     unsigned at[2];
 
     __device__ Reader(int warp, int lane)
     {
-        const int g = lane / 4, t = lane % 4, column = C::kAlongK ? order(g) : 0;
+        const int g = lane / 4, t = lane % 4, first = warp % kWarpsOfBox * kOfWarp;
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-            at[i] = warp * kBoxBytes + (C::kAlongK ? column * kRowBytes + ((t + 4 * i) ^ column) * 16
-                                                   : (2 * t + i) * kRowBytes + (g ^ (2 * t + i)) * 16);
+        for (int i = 0; i < 2; i++) {
+            const int k = 2 * t + i, column = C::kAlongK ? first + order(g) : first + 2 * C::kColumnSets * g;
+            at[i] = warp / kWarpsOfBox * kBoxBytes +
+                    (C::kAlongK ? column * kRowBytes + ((t + 4 * i) ^ order(g)) * 16
+                                : k * kRowBytes + (column / 4 ^ k) * 16 + column % 4 * 4);
+        }
     }
 
-    __device__ void read(float4 (&x)[4], unsigned stage, int half) const
+    __device__ void read(Elements<C> &x, unsigned stage, int half) const
     {
 #pragma unroll
-        for (int q = 0; q < 4; q++)
-            x[q] = C::kAlongK ? read_now(stage + at[half] + q * 8 * kRowBytes)
-                              : read_now(stage + at[q % 2] + (q / 2 * 8 + half * 16) * kRowBytes);
+        for (int q = 0; q < (C::kAlongK ? 2 * C::kColumnSets : 4); q++) {
+            if (C::kAlongK) { /* column q */
+                const float4 k = read_now(stage + at[half] + q * kCore * kRowBytes);
+                float(&to)[4] = x[q / 2][q % 2];
+                to[0] = k.x, to[1] = k.y, to[2] = k.z, to[3] = k.w;
+                continue;
+            }
+            const unsigned from = stage + at[q % 2] + (q / 2 * 8 + half * 16) * kRowBytes;
+            if (C::kColumnSets > 1) {
+                const float4 columns = read_now(from);
+                x[0][0][q] = columns.x, x[0][1][q] = columns.y;
+                x[C::kColumnSets - 1][0][q] = columns.z, x[C::kColumnSets - 1][1][q] = columns.w;
+            } else {
+                const float2 columns = read_two_now(from);
+                x[0][0][q] = columns.x, x[0][1][q] = columns.y;
+            }
+        }
     }
 
     /* Along k, a core's columns are taken in this order. */
@@ -47,86 +62,97 @@ template <typename C> struct Reader {
         return (g & 1) << 2 | g >> 1;
     }
 
-    /* The column, of the warp's 32, of row g + 8 high of a product of 64 columns. */
-    static __device__ int column(int product, int high, int g)
+    /* The first of a thread's columns, of the tile's; the others lie kApart further each. */
+    static constexpr int kApart = C::kAlongK ? kCore : 1;
+    static __device__ int column(int warp, int lane)
     {
-        return C::kAlongK ? product * 16 + high * 8 + order(g) : 4 * g + 2 * product + high;
-    }
-
-    /* The two elements of word 2 g + h of a product's fragment. */
-    static __device__ float2 pair(const float4 (&x)[4], int product, int word)
-    {
-        const int k = word / 2, h = word % 2;
-        if (C::kAlongK) {
-            const float4 &v = x[2 * product + h];
-            return k ? make_float2(v.z, v.w) : make_float2(v.x, v.y);
-        }
-        const float4 &u = x[2 * k], &v = x[2 * k + 1];
-        return product ? h ? make_float2(u.w, v.w) : make_float2(u.z, v.z)
-               : h ? make_float2(u.y, v.y)
-                       : make_float2(u.x, v.x);
+        return warp * kOfWarp + (C::kAlongK ? order(lane / 4) : lane / 4 * 2 * C::kColumnSets);
     }
 };
 
-typedef uint4 Fragments[2 * kSplits]; /* of two products */
+/* W's splits of half a step: of each set of columns and instruction the nearest TF32, then what they leave.
+ */
+constexpr int kInstructions = kPiece / TF32::kDepth;
+template <typename C> using Fragments = uint4[C::kColumnSets * kInstructions * 2];
 
-template <typename C> __device__ inline void split_fragments(const float4 (&x)[4], Fragments &b)
+template <typename C> __device__ inline void split_fragments(const Elements<C> &x, Fragments<C> &b)
 {
 #pragma unroll
-    for (int product = 0; product < 2; product++)
+    for (int set = 0; set < C::kColumnSets; set++)
 #pragma unroll
-        for (int word = 0; word < 4; word++) {
-            const float2 both = Reader<C>::pair(x, product, word);
-            const SplitPair s = split_pair(both.x, both.y);
+        for (int i = 0; i < kInstructions; i++) {
+            SplitTf32 s[4];
 #pragma unroll
-            for (int q = 0; q < kSplits; q++) set_word(b[kSplits * product + q], word, s.word[q]);
+            for (int word = 0; word < 4; word++) s[word] = split_tf32(x[set][word % 2][2 * i + word / 2]);
+            uint4 *const to = b + 2 * (set * kInstructions + i);
+            to[0] = make_uint4(s[0].nearest, s[1].nearest, s[2].nearest, s[3].nearest);
+            to[1] = make_uint4(s[0].rest, s[1].rest, s[2].rest, s[3].rest);
         }
 }
 
-/* acc := b s. */
-template <typename C>
-__device__ inline void multiply_half(float (&acc)[2][C::kSums], const Fragments &b, uint64_t s)
+template <typename C> using Sums = float[C::kProducts][C::kSums];
+
+/* acc[product] := b s. Of the four products of splits kTerms count, the smallest first: tensor cores cut off
+ * what they add, so that nothing but the largest may come behind it. */
+template <typename C, int kTerms, int kProduct>
+__device__ inline void begin_product(Sums<C> &acc, const Fragments<C> &b, uint64_t s)
 {
+    constexpr int kSplitOfW[4] = {1, 0, 1, 0}, kSplitOfS[4] = {1, 1, 0, 0};
+    constexpr int kSet = kProduct % C::kColumnSets, kFirstRow = kProduct % C::kRowSets * (C::kRows / 2);
+    wgmma_fence();
 #pragma unroll
-    for (int q = 0; q < SixBf16::kProducts; q++)
+    for (int term = 4 - kTerms; term < 4; term++)
 #pragma unroll
-        for (int t = 0; t < 2; t++) multiply_splits<C>(SixBf16(), q, acc[t], b, kSplits * t, s, q > 0);
+        for (int i = 0; i < kInstructions; i++)
+            wgmma(TF32(), acc[kProduct], b[2 * (kSet * kInstructions + i) + kSplitOfW[term]],
+                  wgmma_further(s,
+                                kSplitOfS[term] * C::kOfS + i * TF32::kDepth * 4 * C::kRows + kFirstRow * 16),
+                  term > 4 - kTerms || i > 0);
+    wgmma_commit();
 }
 
-/* A thread's sums: four columns of each of kSums / 2 rows; which row, behind its first. */
+/* A thread's sums: its columns of each of kSums / 2 rows; which row, behind its first, and which of the sums
+ * of a product, for the first of its columns. */
 __device__ constexpr int row_of(int e)
 {
     return e / 2 * 8 + e % 2;
 }
-
-template <typename Sums> __device__ inline float4 four_of(const Sums &sum, int e)
+__device__ constexpr int sum_of(int e)
 {
-    const int at = e / 2 * 4 + e % 2;
+    return e / 2 * 4 + e % 2;
+}
+
+/* Those of two sets of columns. */
+template <int kSums> __device__ inline float4 four_of(const float (&sum)[2][kSums], int e)
+{
+    const int at = sum_of(e);
     return make_float4(sum[0][at], sum[0][at + 2], sum[1][at], sum[1][at + 2]);
 }
 
 /* The sums of an item, as rows. */
 template <typename C>
-__device__ inline void write_sums(const MultiplyArgs &a, const Item &item, const float (&sum)[2][C::kSums])
+__device__ inline void write_sums(const MultiplyArgs &a, const Item &item, const Sums<C> &sum)
 {
     const Shape &h = a.shape;
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, g = lane / 4, width = width_of(h);
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, width = width_of(h);
     float *to = a.space.sums +
                 ((int64_t)(item.part * h.passes + item.tile % h.passes) * C::kRows + lane % 4 * 2) * width +
-                (item.tile / h.passes * C::kGroups * kBoxes + warp) * kBoxColumns;
+                first_column<C>(h, item.tile) + Reader<C>::column(warp, lane);
 #pragma unroll
-    for (int e = 0; e < C::kSums / 2; e++) {
-        float *const row = to + (int64_t)row_of(e) * width;
-        const float4 x = four_of(sum, e);
-        if (!C::kAlongK) {
-            __stcg((float4 *)(row + Reader<C>::column(0, 0, g)), x);
-            continue;
+    for (int rows = 0; rows < C::kRowSets; rows++)
+#pragma unroll
+        for (int e = 0; e < C::kSums / 2; e++) {
+            float *const row = to + (int64_t)(rows * (C::kRows / 2) + row_of(e)) * width;
+            const int at = sum_of(e);
+            if (C::kAlongK)
+#pragma unroll
+                for (int q = 0; q < 2 * C::kColumnSets; q++)
+                    __stcg(row + q * Reader<C>::kApart, sum[rows + q / 2][at + q % 2 * 2]);
+            else if (C::kColumnSets > 1)
+                __stcg((float4 *)row, four_of(sum, e));
+            else
+                __stcg((float2 *)row, make_float2(sum[rows][at], sum[rows][at + 2]));
         }
-        __stcg(row + Reader<C>::column(0, 0, g), x.x);
-        __stcg(row + Reader<C>::column(0, 1, g), x.y);
-        __stcg(row + Reader<C>::column(1, 0, g), x.z);
-        __stcg(row + Reader<C>::column(1, 1, g), x.w);
-    }
 }
 
 /* Four elements of the output that lie apart, or are added to, or whose sums are no numbers; called and not
@@ -178,15 +204,14 @@ __device__ __noinline__ void write_piece(const GemmArgs &p, float4 sums, int i, 
 
 /* The same, where no other item adds to them, as the output. */
 template <typename C>
-__device__ inline void write_output(const MultiplyArgs &a, const Item &item, const float (&sum)[2][C::kSums])
+__device__ inline void write_output(const MultiplyArgs &a, const Item &item, const Sums<C> &sum)
 {
-    constexpr int kApart = C::kAlongK ? kCore : 1; /* columns of a thread's four sums */
+    constexpr int kApart = Reader<C>::kApart;
     const GemmArgs &p = a.out.p;
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, g = lane / 4;
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int i0 = item.tile % a.shape.passes * C::kRows + lane % 4 * 2,
-              j = (item.tile / a.shape.passes * C::kGroups * kBoxes + warp) * kBoxColumns +
-                  Reader<C>::column(0, 0, g);
+              j = first_column<C>(a.shape, item.tile) + Reader<C>::column(warp, lane);
     float bad = 0.0f; /* NaN where any sum is no number */
 #pragma unroll
     for (int e = 0; e < 2 * C::kSums; e++) bad = fmaf(sum[e % 2][e / 2], 0.0f, bad);
@@ -228,101 +253,129 @@ __device__ inline void write_output(const MultiplyArgs &a, const Item &item, con
     }
 }
 
-template <typename C>
-__device__ inline void add_sums(float (&sum)[2][C::kSums], const float (&acc)[2][C::kSums])
+/* Waits for the product, behind which so many others have begun, and adds it up. */
+template <typename C, int kProduct, int kBehind = 1>
+__device__ inline void end_product(Sums<C> &sum, Sums<C> &acc)
 {
+    wgmma_wait<kBehind>();
+    keep(acc[kProduct]);
 #pragma unroll
-    for (int t = 0; t < 2; t++)
-#pragma unroll
-        for (int e = 0; e < C::kSums; e++) sum[t][e] += acc[t][e];
+    for (int e = 0; e < C::kSums; e++) sum[kProduct][e] += acc[kProduct][e];
 }
 
-/* Multiplies step after step. While the tensor cores have one half of a step, the next one is split. */
-template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs &a, const Stages &st)
+/* Multiplies half a step after the other: two products each, in turns, so that tensor cores have one while
+ * the other one is added up, and the next elements of W are split. */
+template <typename C, bool kDirect, int kTerms>
+__device__ __forceinline__ void consume(const MultiplyArgs &a, const Stages &st)
 {
     const Shape &h = a.shape;
     const Reader<C> reader(threadIdx.x / kWarp, threadIdx.x % kWarp);
     const unsigned memory = shared_address(st.memory);
-    const uint64_t matrix = matrix_of_s<C>(st);
+    const uint64_t matrix = wgmma_matrix(memory + C::kOfW, C::kRows * 16, kCore * 16);
     Ring<C::kStages> ring;
-    float4 x[4];
-    Fragments b[kHalves];
-    barrier_wait(st.full, 0);
+    Elements<C> x;
+    Fragments<C> b[kHalves];
+    barrier_wait(&st.at[0].full, 0);
     reader.read(x, memory, 0);
     split_fragments<C>(x, b[0]);
     reader.read(x, memory, 1);
     for (int number = (int)blockIdx.x; number < h.tiles * h.parts; number += h.blocks) {
         const Item item = item_of(h, number);
         const bool last_item = number + h.blocks >= h.tiles * h.parts;
-        float sum[2][C::kSums] = {}, acc[2][C::kSums];
+        Sums<C> sum = {}, acc;
         for (int step = item.begin; step < item.end; step++) {
-            const int stage = ring.stage;
-            const uint64_t s = wgmma_further(matrix, stage * C::kStageBytes);
+            Barriers &here = st.at[ring.stage];
+            const uint64_t s = wgmma_further(matrix, ring.stage * C::kStageBytes),
+                           second = wgmma_further(s, kPiece * 4 * C::kRows);
             const bool more = step + 1 < item.end || !last_item;
+            barrier_wait(&here.split, ring.round);
             ring.next();
-            wgmma_fence();
-            multiply_half<C>(acc, b[0], s);
-            wgmma_commit();
+            const unsigned next = memory + ring.stage * C::kStageBytes;
+            begin_product<C, kTerms, 0>(acc, b[0], s);
+            begin_product<C, kTerms, 1>(acc, b[0], s);
             split_fragments<C>(x, b[1]);
             if (more) {
-                barrier_wait(st.full + ring.stage, ring.round);
-                reader.read(x, memory + ring.stage * C::kStageBytes, 0);
+                barrier_wait(&st.at[ring.stage].full, ring.round);
+                reader.read(x, next, 0);
             }
-            wgmma_wait<0>();
+            end_product<C, 0>(sum, acc);
+            begin_product<C, kTerms, 0>(acc, b[1], second);
+            end_product<C, 1>(sum, acc);
             keep(b[0]);
-            add_sums<C>(sum, acc);
-            wgmma_fence();
-            multiply_half<C>(acc, b[1], wgmma_further(s, half_bytes(C::kRows)));
-            wgmma_commit();
+            begin_product<C, kTerms, 1>(acc, b[1], second);
             if (more) {
                 split_fragments<C>(x, b[0]);
-                reader.read(x, memory + ring.stage * C::kStageBytes, 1);
+                reader.read(x, next, 1);
             }
-            wgmma_wait<0>();
+            end_product<C, 0>(sum, acc);
+            end_product<C, 1, 0>(sum, acc);
             keep(b[1]);
-            barrier_arrive(st.empty + stage);
-            add_sums<C>(sum, acc);
+            barrier_arrive(&here.empty);
         }
-        if constexpr (C::kDirect)
+        if constexpr (kDirect)
             write_output<C>(a, item, sum);
         else
             write_sums<C>(a, item, sum);
     }
 }
 
-/* sums := S W for each part of k,  S[m, k] split into bf16, any density, W[k, n]; or the output itself.
+/* Whether S has few nonzeros. All threads of the block, when S is packed. */
+template <typename C> __device__ inline bool has_few_terms(const MultiplyArgs &a)
+{
+    __shared__ unsigned sum;
+    const int counts = counts_of_pieces(a.shape);
+    unsigned mine = 0;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+#pragma unroll 4
+    for (int c = (int)threadIdx.x; c < counts; c += C::kThreads) mine += __ldcg(a.space.nonzeros + c);
+    mine = __reduce_add_sync(kFull, mine);
+    if (threadIdx.x % kWarp == 0) atomicAdd(&sum, mine);
+    __syncthreads();
+    return sum < (unsigned)(kFewTerms * a.out.p.m);
+}
+
+/* sums := S W for each part of k,  S[m, k] packed, any density, W[k, n]; or the output itself.
  *
- * Mapping   a block makes item after item; one thread of a warpgroup brings stages of 32 k of 128 columns
- *           for each of the other two, and S's splits. These hold W's columns in registers, as the first
- *           operand, split on the way: two products of 64 columns; S's rows are the second.
- * Bytes     W once for every 64 rows of S; S's splits once for each tile of columns, from cache.
- * Order     steps ascending: 32 k in the tensor cores, which cut off what they add, sums of these by f32
+ * Mapping   a block makes item after item; one thread of a warpgroup brings stages of 32 k of W's columns and
+ *           S, other warps of it split S. Two warpgroups hold W's columns in registers, as the first operand,
+ *           split on the way; S's rows are the second one.
+ * Bytes     W once for the rows of a pass; S once for each tile of columns, from cache.
+ * Order     steps ascending: 16 k in the tensor cores, which cut off what they add, sums of these by f32
  *           additions. */
-template <typename C>
+template <typename C, bool kDirect>
 __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_constant__ MultiplyArgs a)
 {
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
-    __shared__ barrier_t full[C::kStages], empty[C::kStages];
-    const Stages st = begin_stages<C>(dynamic, full, empty, C::kConsumers);
-    if (!begins<C>(a, st, [] {})) return;
-    if (threadIdx.x >= C::kConsumers) {
-        registers_fewer<kProducerRegisters>();
-        if (threadIdx.x == C::kBringer) produce<C>(a, st, false);
-    } else {
-        registers_more<kConsumerRegisters>();
-        consume<C>(a, st);
+    __shared__ Barriers barriers[C::kStages];
+    const Stages st = begin_stages<C>(dynamic, barriers);
+    if (!begins<C>(a, st)) return;
+    const bool few = C::kRows <= kFewRows || has_few_terms<C>(a);
+    if (threadIdx.x >= C::kMultipliers) {
+        registers_fewer<C::kOfOthers>();
+        if (threadIdx.x >= C::kBringer + kWarp)
+            split_s<C>(a, st);
+        else if (brings<C>())
+            bring<C>(a, st);
+        return;
     }
+    registers_more<C::kOfMultiplier>();
+    if (few)
+        consume<C, kDirect, 4>(a, st);
+    else
+        consume<C, kDirect, 3>(a, st);
 }
 
-template <int kRows, bool kDirect>
+template <int kRows, bool kDirect = false>
 lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t stream)
 {
-    typedef Config<kRows, 2, true, kDirect> AlongK;
-    typedef Config<kRows, 2, false, kDirect> ByRows;
+    typedef Config<kRows, true> AlongK;
+    typedef Config<kRows, false> ByRows;
     static_assert(AlongK::kShared == ByRows::kShared, "one launch for both");
     const Launch l = {
         dim3((unsigned)a.shape.blocks), dim3(AlongK::kThreads), AlongK::kShared, 1, true, stream};
-    return along_k ? launch(stream_multiply<AlongK>, l, a) : launch(stream_multiply<ByRows>, l, a);
+    return along_k ? launch(stream_multiply<AlongK, kDirect>, l, a)
+                   : launch(stream_multiply<ByRows, kDirect>, l, a);
 }
 
 } // namespace
@@ -338,17 +391,23 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
     if (shape.direct) return launch_rows<kMaxRows, true>(a, along_k, stream);
     switch (shape.rows) {
     case 8:
-        return launch_rows<8, false>(a, along_k, stream);
+        return launch_rows<8>(a, along_k, stream);
     case 16:
-        return launch_rows<16, false>(a, along_k, stream);
+        return launch_rows<16>(a, along_k, stream);
     case 32:
-        return launch_rows<32, false>(a, along_k, stream);
+        return launch_rows<32>(a, along_k, stream);
     case 48:
-        return launch_rows<48, false>(a, along_k, stream);
+        return launch_rows<48>(a, along_k, stream);
+    case 56:
+        return launch_rows<56>(a, along_k, stream);
     case 64:
-        return launch_rows<64, false>(a, along_k, stream);
+        return launch_rows<64>(a, along_k, stream);
+    case 96:
+        return launch_rows<96>(a, along_k, stream);
+    case 112:
+        return launch_rows<112>(a, along_k, stream);
     default:
-        return multiply_many(a, along_k, stream);
+        return launch_rows<128>(a, along_k, stream);
     }
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What both kernels of a streamed product's second launch do: which steps a block makes, and how these come
- * to its shared memory. */
+ * Of a streamed product's second launch, which steps a block makes, and how these come to its shared memory.
+ */
 #ifndef LACUNA_CUDA_STREAM_STEPS_CUH
 #define LACUNA_CUDA_STREAM_STEPS_CUH
 
 #include "common/tensor_map.cuh"
 #include "output.cuh"
+#include "splits.cuh"
 #include "stream.cuh"
 #include "tiles/wgmma.cuh"
 
@@ -30,19 +31,31 @@ constexpr int kBoxes = 4; /* of a group's columns */
 constexpr int kGroupBytes = kBoxes * kBoxBytes;
 constexpr int kAlignment = 1024; /* of swizzled boxes */
 constexpr int kRoom = 225 * 1024;
-constexpr int kProducerRegisters = 24, kConsumerRegisters = 240; /* of a thread */
-static_assert(kHalves == kStep / kWgmmaDepth, "a half step is one product");
 
-/* Stages of W's part of a step, for groups of 128 columns, along k or by rows, and of S's, in any form. */
-template <int kRows_, int kGroups_, bool kAlongK_> struct StageShape {
-    static constexpr int kRows = kRows_, kGroups = kGroups_;
+__host__ __device__ constexpr int up_to_multiple(int bytes, int of)
+{
+    return (bytes + of - 1) / of * of;
+}
+
+/* A configuration of the kernel: rows of S, W along k or by rows. Two warpgroups multiply; each has two
+ * products of 64 columns, which are other columns of W or, of many rows, other rows of S. Another one brings,
+ * and splits S; of many rows there are two of these. */
+template <int kRows_, bool kAlongK_> struct Config {
+    static constexpr int kRows = kRows_;
     static constexpr bool kAlongK = kAlongK_;
-    static constexpr int kOfW = kGroups * kGroupBytes;
-    static constexpr int kStageBytes =
-        (kOfW + step_bytes<SixBf16>(kRows) + kAlignment - 1) / kAlignment * kAlignment;
-    static constexpr int kStages = (kRoom - kAlignment) / kStageBytes;
-    static constexpr int kShared = kStages * kStageBytes + kAlignment;
-    static constexpr int kSums = kRows / 2; /* of a thread, for a product of 64 columns */
+    static constexpr int kGroups = kRows <= kMaxRows ? 2 : 1; /* of 128 columns, of the block */
+    static constexpr int kProducts = 2, kColumnSets = kGroups, kRowSets = kProducts / kColumnSets;
+    static constexpr int kSums = kRows / kRowSets / 2; /* of a thread, of a product */
+    static constexpr int kMultipliers = 2 * kGroup, kThreads = kMultipliers + kRowSets * kGroup,
+                         kBringer = kMultipliers, kSplitters = kThreads - kMultipliers - kWarp;
+    static constexpr int kOfMultiplier = kRowSets == 1 ? 232 : 208,
+                         kOfOthers = kRowSets == 1 ? 40 : 48; /* registers */
+    /* A stage: W's part of a step, S's as it is stored, which is the nearest TF32 of it, and what that
+     * leaves. */
+    static constexpr int kOfW = kGroups * kGroupBytes, kOfS = step_bytes(kRows),
+                         kStageBytes = up_to_multiple(kOfW + 2 * kOfS, kAlignment),
+                         kStages = (kRoom - kAlignment) / kStageBytes,
+                         kShared = kStages * kStageBytes + kAlignment;
 };
 
 /* Steps [begin, end) of a tile. */
@@ -56,6 +69,28 @@ __device__ inline Item item_of(const Shape &h, int number)
             (int)((int64_t)h.steps * (part + 1) / h.parts)};
 }
 
+/* The steps of a block, item after item. */
+struct Steps {
+    const Shape &h;
+    int number, step;
+    Item item;
+
+    __device__ explicit Steps(const Shape &shape)
+        : h(shape), number((int)blockIdx.x), item(item_of(h, number))
+    {
+        step = item.begin;
+    }
+    __device__ bool any() const { return number < h.tiles * h.parts; }
+    __device__ bool begins_item() const { return step == item.begin; }
+    __device__ void next()
+    {
+        if (++step < item.end) return;
+        number += h.blocks;
+        item = item_of(h, number);
+        step = item.begin;
+    }
+};
+
 /* A stage of the pipeline, one after the other. */
 template <int kStages> struct Ring {
     int stage = 0, round = 0;
@@ -65,19 +100,27 @@ template <int kStages> struct Ring {
     }
 };
 
+struct Barriers {
+    barrier_t full, split, empty;
+};
 struct Stages {
     uint8_t *memory;
-    barrier_t *full, *empty;
+    Barriers *at;
 };
 
-/* Brings W's part of a step into a stage, which is full when S's has come, too. C, here and below: what a
- * StageShape has; kThreads, of a block, and kBringer, the one that brings. */
+/* The first column of a tile. C, here and below: a configuration. */
+template <typename C> __device__ inline int first_column(const Shape &h, int tile)
+{
+    return tile / h.passes * C::kGroups * kGroupColumns;
+}
+
+/* Brings W's part of a step, from column j on, into a stage, which is full when S's has come, too. */
 template <typename C>
-__device__ inline void bring_w(const MultiplyArgs &a, const Stages &st, int stage, int tile, int step)
+__device__ inline void bring_w(const MultiplyArgs &a, const Stages &st, int stage, int j, int step)
 {
     uint8_t *const to = st.memory + stage * C::kStageBytes;
-    barrier_t *const full = st.full + stage;
-    const int j = tile / a.shape.passes * C::kGroups * kGroupColumns, k = step * kStep;
+    barrier_t *const full = &st.at[stage].full;
+    const int k = step * kStep;
     barrier_arrive_promise(full, C::kOfW);
 #pragma unroll
     for (int g = 0; g < C::kGroups; g++)
@@ -89,32 +132,25 @@ __device__ inline void bring_w(const MultiplyArgs &a, const Stages &st, int stag
                 copy_tile(to + box * kBoxBytes, &a.w, k, j + box * kBoxColumns, full);
 }
 
-/* Brings S's part of it, as bf16 or `scaled` f16. */
-template <typename C>
-__device__ inline void bring_s(const MultiplyArgs &a, const Stages &st, int stage, int tile, int step,
-                               bool scaled)
-{
-    const Shape &h = a.shape;
-    const int bytes = scaled ? step_bytes<ThreeF16>(C::kRows) : step_bytes<SixBf16>(C::kRows);
-    const uint8_t *from = scaled ? a.space.scaled : a.space.steps;
-    barrier_arrive_promise(st.full + stage, bytes);
-    copy_bulk((float *)(st.memory + stage * C::kStageBytes + C::kOfW),
-              (const float *)(from + ((int64_t)(tile % h.passes) * h.steps + step) * bytes), bytes,
-              st.full + stage);
-}
-
 /* Stages of a block's first item that may be brought before another is empty. */
 template <typename C> __device__ inline int first_stages(const Item &first)
 {
     return min(first.end - first.begin, C::kStages);
 }
 
-/* Brings W's first stages from number `begun` on: W is there since before the kernel that splits S began. */
+/* One thread of a block, which brings what the others use; all lanes of its warp ask. */
+template <typename C> __device__ inline bool brings()
+{
+    return threadIdx.x / kWarp == C::kBringer / kWarp && one_lane();
+}
+
+/* Brings W's first stages from number `begun` on: W is there since before the kernel that packs S began. */
 template <typename C> __device__ inline void bring_first_w(const MultiplyArgs &a, const Stages &st, int begun)
 {
     const Item first = item_of(a.shape, (int)blockIdx.x);
+    const int j = first_column<C>(a.shape, first.tile);
 #pragma unroll 1
-    for (int x = begun; x < first_stages<C>(first); x++) bring_w<C>(a, st, x, first.tile, first.begin + x);
+    for (int x = begun; x < first_stages<C>(first); x++) bring_w<C>(a, st, x, j, first.begin + x);
 }
 
 /* Whether many were counted. Before the counts are there, one stage of W is brought, which memory has time
@@ -122,104 +158,104 @@ template <typename C> __device__ inline void bring_first_w(const MultiplyArgs &a
  * few were counted, they have come. All threads of the block. */
 template <typename C> __device__ inline bool opens(const MultiplyArgs &a, const Stages &st, int &begun)
 {
-    const bool brings = threadIdx.x == C::kBringer;
     const Item first = item_of(a.shape, (int)blockIdx.x);
-    if (brings) bring_w<C>(a, st, 0, first.tile, first.begin);
+    if (brings<C>()) bring_w<C>(a, st, 0, first_column<C>(a.shape, first.tile), first.begin);
     const Output &o = a.out;
     const int64_t at = sampled_place(blockIdx.x * C::kThreads + threadIdx.x, o.p.m, o.p.k, o.rs, o.cs);
     const bool event = o.bytes ? ((const uint8_t *)o.s)[at] != 0 : ((const float *)o.s)[at] != 0.0f;
     const bool full = __syncthreads_count(event) > surely_many(a.gate.break_even, C::kThreads);
     begun = full ? first_stages<C>(first) : 1;
-    if (brings && full) bring_first_w<C>(a, st, 1);
+    if (full && brings<C>()) bring_first_w<C>(a, st, 1);
     dependency_wait();
     const bool many = counted_many(a.gate);
-    if (!many && brings)
+    if (!many && brings<C>())
 #pragma unroll 1
         for (int x = 0; x < begun; x++) {
-            barrier_arrive(st.full + x); /* S does not come */
-            barrier_wait(st.full + x, 0);
+            barrier_arrive(&st.at[x].full); /* S does not come */
+            barrier_wait(&st.at[x].full, 0);
         }
     return many;
 }
 
 /* A block's stages in its shared memory. All threads of the block. */
-template <typename C>
-__device__ inline Stages begin_stages(uint8_t *dynamic, barrier_t *full, barrier_t *empty, int consumers)
+template <typename C> __device__ inline Stages begin_stages(uint8_t *dynamic, Barriers *barriers)
 {
     if (threadIdx.x == 0) {
         for (int i = 0; i < C::kStages; i++) {
-            barrier_init(full + i, 2); /* by W's promise, and S's */
-            barrier_init(empty + i, consumers);
+            barrier_init(&barriers[i].full, 2); /* by W's promise, and S's */
+            barrier_init(&barriers[i].split, C::kSplitters);
+            barrier_init(&barriers[i].empty, C::kMultipliers);
         }
         bulk_copy_fence();
     }
     __syncthreads();
-    return {dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment, full, empty};
+    return {dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment, barriers};
 }
 
-/* Whether the block has work, by its gate; then S is split, W's first stages are on their way, and the next
- * kernel may begin. All threads of the block, which do something of their own `meanwhile`. */
-template <typename C, typename Meanwhile>
-__device__ inline bool begins(const MultiplyArgs &a, const Stages &st, Meanwhile meanwhile)
+/* Whether the block has work, by its gate; then S is packed, W's first stages are on their way, and the next
+ * kernel may begin. All threads of the block. */
+template <typename C> __device__ inline bool begins(const MultiplyArgs &a, const Stages &st)
 {
     int begun = 0;
     const bool waits = a.gate.counts && !a.gate.there;
     if (waits && !opens<C>(a, st, begun)) return false; /* and the next kernel finds all blocks gone */
     dependents_launch();
-    if (a.gate.counts && a.gate.there && !counted_many(a.gate)) { /* W is brought while S is split */
+    if (a.gate.counts && a.gate.there && !counted_many(a.gate)) { /* W is brought while S is packed */
         dependency_wait();
         return false;
     }
-    if (threadIdx.x == C::kBringer) bring_first_w<C>(a, st, begun);
-    meanwhile();
+    if (brings<C>()) bring_first_w<C>(a, st, begun);
     dependency_wait();
     return true;
 }
 
 /* Brings step after step of this block's items, of W behind its first stages; one thread. */
-template <typename C> __device__ void produce(const MultiplyArgs &a, const Stages &st, bool scaled)
+template <typename C> __device__ inline void bring(const MultiplyArgs &a, const Stages &st)
 {
-    const Shape &h = a.shape;
     Ring<C::kStages> ring;
-    const int ahead = first_stages<C>(item_of(h, (int)blockIdx.x));
-    int brought = 0;
-    for (int number = (int)blockIdx.x; number < h.tiles * h.parts; number += h.blocks) {
-        const Item item = item_of(h, number);
-        for (int step = item.begin; step < item.end; step++, brought++) {
-            if (brought >= C::kStages) barrier_wait(st.empty + ring.stage, ring.round ^ 1);
-            if (brought >= ahead) bring_w<C>(a, st, ring.stage, item.tile, step);
-            bring_s<C>(a, st, ring.stage, item.tile, step, scaled);
-            ring.next();
+    Steps steps(a.shape);
+    const int ahead = first_stages<C>(steps.item);
+    int brought = 0, j = 0;
+    const uint8_t *s = nullptr;
+#pragma unroll 1
+    for (; steps.any(); brought++, steps.next(), ring.next(), s += C::kOfS) {
+        barrier_t *const full = &st.at[ring.stage].full;
+        if (steps.begins_item()) {
+            j = first_column<C>(a.shape, steps.item.tile);
+            s = a.space.steps +
+                ((int64_t)(steps.item.tile % a.shape.passes) * a.shape.steps + steps.step) * C::kOfS;
         }
+        if (brought >= C::kStages) barrier_wait(&st.at[ring.stage].empty, ring.round ^ 1);
+        if (brought >= ahead) bring_w<C>(a, st, ring.stage, j, steps.step);
+        barrier_arrive_promise(full, C::kOfS);
+        copy_bulk((float *)(st.memory + ring.stage * C::kStageBytes + C::kOfW), (const float *)s, C::kOfS,
+                  full);
     }
 }
 
-__device__ inline void set_word(uint4 &x, int word, uint32_t value)
+/* Splits S where it was brought: puts behind it what its nearest TF32 leave. kSplitters threads. */
+template <typename C> __device__ inline void split_s(const MultiplyArgs &a, const Stages &st)
 {
-    (word == 0 ? x.x : word == 1 ? x.y : word == 2 ? x.z : x.w) = value;
+    constexpr int kFours = C::kOfS / (int)sizeof(uint4), kAtOnce = 4;
+    const int thread = (int)threadIdx.x - (C::kThreads - C::kSplitters);
+    Ring<C::kStages> ring;
+#pragma unroll 1
+    for (Steps steps(a.shape); steps.any(); steps.next(), ring.next()) {
+        uint4 *const s = (uint4 *)(st.memory + ring.stage * C::kStageBytes + C::kOfW);
+        barrier_wait(&st.at[ring.stage].full, ring.round);
+        int i = thread;
+        for (; i + (kAtOnce - 1) * C::kSplitters < kFours; i += kAtOnce * C::kSplitters) {
+            uint4 x[kAtOnce];
+#pragma unroll
+            for (int q = 0; q < kAtOnce; q++) x[q] = s[i + q * C::kSplitters];
+#pragma unroll
+            for (int q = 0; q < kAtOnce; q++) s[kFours + i + q * C::kSplitters] = rest_of_four(x[q]);
+        }
+        for (; i < kFours; i += C::kSplitters) s[kFours + i] = rest_of_four(s[i]);
+        bulk_copy_fence(); /* tensor cores read it as the copy engine would */
+        barrier_arrive(&st.at[ring.stage].split);
+    }
 }
-
-/* acc := b s, or acc + b s: a product of splits of 16 k. */
-template <typename C, typename Form, int kCount>
-__device__ inline void multiply_splits(Form, int product, float (&acc)[C::kSums], const uint4 (&b)[kCount],
-                                       int first, uint64_t s, bool add)
-{
-    wgmma(typename Form::Element(), acc, b[first + Form::of_w(product)],
-          wgmma_further(s, Form::of_s(product) * split_bytes(C::kRows)), add);
-}
-
-/* S's first sixteen k of a stage, and what lies between them and the next. */
-template <typename C> __device__ inline uint64_t matrix_of_s(const Stages &st)
-{
-    return wgmma_matrix(shared_address(st.memory) + C::kOfW, C::kRows * 16, kCore * 16);
-}
-__device__ constexpr int half_bytes(int rows)
-{
-    return 2 * rows * 16;
-}
-
-/* Of more rows than multiply.cu has kernels for, shape.scaled: many_rows.cu. */
-lac_status_t multiply_many(const MultiplyArgs &a, bool along_k, cudaStream_t stream);
 
 } // namespace streamed
 } // namespace lacuna

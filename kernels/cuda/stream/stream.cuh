@@ -5,23 +5,24 @@
 #define LACUNA_CUDA_STREAM_STREAM_CUH
 
 #include "common/gate.cuh"
-#include "forms.cuh"
 
 namespace lacuna
 {
 namespace streamed
 {
 
-constexpr int kStep = 32;          /* k of a step: a stage of the pipeline                 */
-constexpr int kGroupColumns = 128; /* of W, of a warpgroup                                 */
-constexpr int kMaxRows = 64;       /* of S, in one pass over W, and if there are more,     */
-constexpr int kManyRows = 128;     /* for which a block has as many sums of fewer columns, */
-constexpr int kManyGroups = 1;     /* groups of them: W is split for more products         */
-constexpr int kMaxParts = 32;      /* of k                                                 */
-constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one              */
-constexpr int kThinSteps = 16;     /* of a k that is not cut                               */
-constexpr int kFewTerms = 16;      /* nonzeros of a row of S on average, with fewer of which three products of
-                                      f16 are worse than a plain sum */
+constexpr int kStep = 32;          /* k of a step: a stage of the pipeline                  */
+constexpr int kCore = 8;           /* rows of S of a core matrix of wgmma                   */
+constexpr int kSlots = 4;          /* k of it, of a row: 16 bytes                           */
+constexpr int kGroupColumns = 128; /* of W, of a block                                      */
+constexpr int kFewRows = 32;       /* of S, for which tensor cores have time enough         */
+constexpr int kMaxRows = 64;       /* of S, in one pass over W, and if there are more,      */
+constexpr int kManyRows = 128;     /* for which a block has as many sums of fewer columns   */
+constexpr int kMaxParts = 32;      /* of k                                                  */
+constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one               */
+constexpr int kThinSteps = 16;     /* of a k that is not cut                                */
+constexpr int kFewTerms = 16; /* nonzeros of a row of S on average: of fewer, three products of splits are
+                                 worse than a plain sum */
 
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
@@ -30,8 +31,8 @@ struct Shape {
     int groups;         /* of 128 columns that a block has                                   */
     int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
-    bool direct; /* one part, and its sums are written as the output: no third launch */
-    bool scaled; /* three products of f16, where these hold S                        */
+    bool direct;  /* one part, and its sums are written as the output: no third launch */
+    bool counted; /* nonzeros of S are, for the products of splits to be three or four */
 };
 
 __host__ __device__ inline int width_of(const Shape &s)
@@ -39,35 +40,27 @@ __host__ __device__ inline int width_of(const Shape &s)
     return s.tiles_n * s.groups * kGroupColumns; /* a row of sums */
 }
 
-/* Bytes of a step of split S: splits of rows x 32 k, each as core matrices, those of the same k together;
- * then the exponents of what scaled sums are multiplied by, one for 16 rows. */
-__host__ __device__ constexpr int split_bytes(int rows)
+/* Bytes of a step of S, rows x 32 k: core matrices, those of the same k together. */
+__host__ __device__ constexpr int step_bytes(int rows)
 {
-    return rows * kStep * 2;
+    return rows * kStep * 4;
 }
 constexpr int kHalves = 2, kPiece = kStep / kHalves; /* of a step; k of one */
-template <typename Form> __host__ __device__ constexpr int step_bytes(int rows)
-{
-    return Form::kSplitsOfS * split_bytes(rows) + Form::kScales * 4;
-}
 
 struct Space {
-    uint8_t *steps;     /* [passes][steps] of step_bytes<SixBf16>                            */
-    uint8_t *scaled;    /* [passes][steps] of step_bytes<ThreeF16>, where the shape says so; */
-    unsigned *nonzeros; /* of 32 pieces of S, or kWide: f16 do not hold them                 */
-    float *sums;        /* [parts][passes * rows][width]                                     */
+    uint8_t *steps;     /* [passes][steps] of step_bytes                          */
+    unsigned *nonzeros; /* of 32 pieces of S, where the shape has them counted    */
+    float *sums;        /* [parts][passes * rows][width]                          */
 };
-constexpr unsigned kWide = ~0u;
 
-/* Pieces that S is split in: rows of half a step. A warp's are of sixteen rows, of one step, where there are
- * as many. */
-__host__ __device__ inline int64_t split_pieces(const Shape &h)
+/* Pieces that S is packed in: rows of half a step. */
+__host__ __device__ inline int64_t pack_pieces(const Shape &h)
 {
     return (int64_t)h.passes * h.steps * kHalves * h.rows;
 }
 __host__ __device__ inline int counts_of_pieces(const Shape &h)
 {
-    return (int)ceil_div(split_pieces(h), kWarp);
+    return (int)ceil_div(pack_pieces(h), kWarp);
 }
 
 /* What so many parts take, in steps: all blocks work side by side, on as many items each, of a step at a
@@ -91,7 +84,7 @@ inline void cut_rows(Shape &s, int64_t m, int rows, int capacity)
 {
     s.rows = rows;
     s.passes = (int)ceil_div(m, rows);
-    s.scaled = !s.direct && rows > kMaxRows;
+    s.counted = rows > kFewRows;
     s.tiles = s.tiles_n * s.passes;
     s.blocks = (int)min<int64_t>(capacity, (int64_t)s.tiles * s.parts);
 }
@@ -115,37 +108,25 @@ inline Shape shape_of(int64_t m, int64_t n, int64_t k, int sms)
         return s;
     }
     if (m > kMaxRows) {
-        s.groups = kManyGroups;
+        s.groups = 1;
         s.tiles_n = (int)ceil_div(n, s.groups * kGroupColumns);
     }
     const int each = (int)ceil_div(m, ceil_div(m, kManyRows));
-    cut_rows(s, m,
-             each <= 8    ? 8
-             : each <= 16 ? 16
-             : each <= 32 ? 32
-             : each <= 48 ? 48
-             : each <= 64 ? 64
-             : each <= 96 ? 96
-                          : 128,
-             sms);
+    int rows = kManyRows;
+    for (int fewer : {112, 96, 64, 56, 48, 32, 16, 8}) /* there is a kernel for each */
+        if (each <= fewer) rows = fewer;
+    cut_rows(s, m, rows, sms);
     cut_k(s, sms);
     cut_rows(s, m, s.rows, sms);
     return s;
 }
 
-template <typename Form> inline int64_t steps_bytes(const Shape &s)
-{
-    return round_up((int64_t)s.passes * s.steps * step_bytes<Form>(s.rows), 256);
-}
 inline Space space_of(const Shape &s, void *workspace)
 {
     Space space = {};
     char *at = (char *)workspace;
-    space.steps = (uint8_t *)at, at += steps_bytes<SixBf16>(s);
-    if (s.scaled) {
-        space.scaled = (uint8_t *)at, at += steps_bytes<ThreeF16>(s);
-        space.nonzeros = (unsigned *)at, at += round_up(4 * (int64_t)counts_of_pieces(s), 256);
-    }
+    space.steps = (uint8_t *)at, at += round_up((int64_t)s.passes * s.steps * step_bytes(s.rows), 256);
+    space.nonzeros = (unsigned *)at, at += s.counted ? round_up(4 * (int64_t)counts_of_pieces(s), 256) : 0;
     space.sums = (float *)at;
     return space;
 }

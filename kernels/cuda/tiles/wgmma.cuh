@@ -13,6 +13,11 @@ constexpr int kGroup = 128;     /* threads of a warpgroup            */
 constexpr int kWgmmaRows = 64;  /* of D, from one warpgroup          */
 constexpr int kWgmmaDepth = 16; /* of k, of bf16                     */
 
+/* An f32, of which the tensor cores take the sign, the exponent and ten bits. */
+struct TF32 {
+    static constexpr int kDepth = 8; /* of k */
+};
+
 /* B in shared memory as wgmma reads it, with k contiguous: cores of 8 columns x 8 k of 128 bytes, a column's
  * 8 k together. `next_k` bytes further lie the next eight k, `next_columns` further the next eight columns.
  */
@@ -55,23 +60,22 @@ template <int kLeft> __device__ inline void wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
 }
 
-/* D := A B, or D + A B where `add`, of elements of the type of the first argument, bf16 or f16; 64 x N x 16
- * for N of 8, 16, 32, 48, 64, 96 and 128. Thread t of the warpgroup, lane l of its warp w, holds of D, at d[4
- * j + 2 h + c], row 16 w + l / 4 + 8 h and column 8 j + 2 (l % 4) + c; of A in word 2 g + h of a, as two
- * elements, row 16 w + l / 4 + 8 h and columns 8 g + 2 (l % 4) + {0, 1}. A's registers are read until the
- * group has ended. */
-#define LACUNA_WGMMA_OF(type, name, columns, sums, outputs, a_at, b_at, add_at, ...)                         \
+/* D := A B, or D + A B where `add`: of bf16, 64 x N x 16, or of TF32, 64 x N x 8; N is 8, 16, 32, 48, 56, 64,
+ * 96 or 128. Thread t of the warpgroup, lane l of its warp w, holds of D, at d[4 j + 2 h + c], row 16 w
+ * + l / 4 + 8 h and column 8 j + 2 (l % 4) + c; of A in word 2 g + h of a row 16 w + l / 4 + 8 h and columns
+ * 8 g + 2 (l % 4) + {0, 1}, two elements, or of TF32 column 4 g + l % 4. A's registers are read until the
+ * group has ended. Cores of B have four k of TF32. */
+#define LACUNA_WGMMA(type, shape, last, sums, outputs, a_at, b_at, add_at, ...)                              \
     __device__ inline void wgmma(type, float(&d)[sums], uint4 a, uint64_t b, bool add)                       \
     {                                                                                                        \
-        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " add_at                                              \
-                     ", 0;\nwgmma.mma_async.sync.aligned.m64n" columns "k16.f32." name "." name " {" outputs \
-                     "}, {" a_at "}, " b_at ", p, 1, 1, 0;\n}"                                               \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " add_at ", 0;\nwgmma.mma_async.sync.aligned." shape  \
+                     " {" outputs "}, {" a_at "}, " b_at ", p, 1, 1" last ";\n}"                             \
                      : __VA_ARGS__                                                                           \
                      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));                       \
     }
-#define LACUNA_WGMMA(...)                                                                                    \
-    LACUNA_WGMMA_OF(BF16, "bf16", __VA_ARGS__)                                                               \
-    LACUNA_WGMMA_OF(F16, "f16", __VA_ARGS__)
+#define LACUNA_WGMMA_OF(columns, ...)                                                                        \
+    LACUNA_WGMMA(BF16, "m64n" columns "k16.f32.bf16.bf16", ", 0", __VA_ARGS__)                               \
+    LACUNA_WGMMA(TF32, "m64n" columns "k8.f32.tf32.tf32", "", __VA_ARGS__)
 #define LACUNA_SUMS_4(i)  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define LACUNA_SUMS_8(i)  LACUNA_SUMS_4(i), LACUNA_SUMS_4(i + 4)
 #define LACUNA_SUMS_16(i) LACUNA_SUMS_8(i), LACUNA_SUMS_8(i + 8)
@@ -81,23 +85,26 @@ template <int kLeft> __device__ inline void wgmma_wait()
 #define LACUNA_FIRST_8  LACUNA_FIRST_4 ", %4, %5, %6, %7"
 #define LACUNA_FIRST_16 LACUNA_FIRST_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define LACUNA_FIRST_24 LACUNA_FIRST_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define LACUNA_FIRST_28 LACUNA_FIRST_24 ", %24, %25, %26, %27"
 #define LACUNA_FIRST_32 LACUNA_FIRST_24 ", %24, %25, %26, %27, %28, %29, %30, %31"
 #define LACUNA_FIRST_48                                                                                      \
     LACUNA_FIRST_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define LACUNA_FIRST_64                                                                                      \
     LACUNA_FIRST_48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-LACUNA_WGMMA("8", 4, LACUNA_FIRST_4, "%4, %5, %6, %7", "%8", "%9", LACUNA_SUMS_4(0))
-LACUNA_WGMMA("16", 8, LACUNA_FIRST_8, "%8, %9, %10, %11", "%12", "%13", LACUNA_SUMS_8(0))
-LACUNA_WGMMA("32", 16, LACUNA_FIRST_16, "%16, %17, %18, %19", "%20", "%21", LACUNA_SUMS_16(0))
-LACUNA_WGMMA("48", 24, LACUNA_FIRST_24, "%24, %25, %26, %27", "%28", "%29", LACUNA_SUMS_16(0),
-             LACUNA_SUMS_8(16))
-LACUNA_WGMMA("64", 32, LACUNA_FIRST_32, "%32, %33, %34, %35", "%36", "%37", LACUNA_SUMS_32(0))
-LACUNA_WGMMA("96", 48, LACUNA_FIRST_48, "%48, %49, %50, %51", "%52", "%53", LACUNA_SUMS_32(0),
-             LACUNA_SUMS_16(32))
-LACUNA_WGMMA("128", 64, LACUNA_FIRST_64, "%64, %65, %66, %67", "%68", "%69", LACUNA_SUMS_32(0),
-             LACUNA_SUMS_32(32))
-#undef LACUNA_WGMMA
+LACUNA_WGMMA_OF("8", 4, LACUNA_FIRST_4, "%4, %5, %6, %7", "%8", "%9", LACUNA_SUMS_4(0))
+LACUNA_WGMMA_OF("16", 8, LACUNA_FIRST_8, "%8, %9, %10, %11", "%12", "%13", LACUNA_SUMS_8(0))
+LACUNA_WGMMA_OF("32", 16, LACUNA_FIRST_16, "%16, %17, %18, %19", "%20", "%21", LACUNA_SUMS_16(0))
+LACUNA_WGMMA_OF("48", 24, LACUNA_FIRST_24, "%24, %25, %26, %27", "%28", "%29", LACUNA_SUMS_16(0),
+                LACUNA_SUMS_8(16))
+LACUNA_WGMMA_OF("56", 28, LACUNA_FIRST_28, "%28, %29, %30, %31", "%32", "%33", LACUNA_SUMS_16(0),
+                LACUNA_SUMS_8(16), LACUNA_SUMS_4(24))
+LACUNA_WGMMA_OF("64", 32, LACUNA_FIRST_32, "%32, %33, %34, %35", "%36", "%37", LACUNA_SUMS_32(0))
+LACUNA_WGMMA_OF("96", 48, LACUNA_FIRST_48, "%48, %49, %50, %51", "%52", "%53", LACUNA_SUMS_32(0),
+                LACUNA_SUMS_16(32))
+LACUNA_WGMMA_OF("128", 64, LACUNA_FIRST_64, "%64, %65, %66, %67", "%68", "%69", LACUNA_SUMS_32(0),
+                LACUNA_SUMS_32(32))
 #undef LACUNA_WGMMA_OF
+#undef LACUNA_WGMMA
 
 /* D := D + A B with N of 128 and both in shared memory: A as wgmma_matrix has it, with rows in place of
  * columns, and B as wgmma_strips has it. */

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The streamed product: its first launch, which splits S, its last, which adds up the sums of the
- * parts where there are any, and the launcher of all three. */
+ * The streamed product: its first launch, which packs S, its last, which adds up the sums of the parts where
+ * there are any, and the launcher of all three. */
 #include "add.cuh"
-#include "split.cuh"
+#include "pack.cuh"
 
 namespace lacuna
 {
@@ -14,14 +14,14 @@ namespace
 
 constexpr int kThreads = 128;
 
-/* Mapping   a thread splits sixteen k of a row of S; a warp has sixteen rows of a step.
- * Bytes     S once, 6 bytes out for each element, 10 where the product may be one of f16. */
+/* Mapping   a thread packs sixteen k of a row of S; a warp has sixteen rows of a step.
+ * Bytes     S once in, and once out. */
 template <typename T>
-__global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__ SplitArgs a)
+__global__ __launch_bounds__(kThreads) void stream_pack(const __grid_constant__ PackArgs a)
 {
     dependency_wait();
     dependents_launch(); /* behind the wait: the next kernel may read W at once */
-    split_piece<T>(a, (int64_t)blockIdx.x * kThreads + threadIdx.x);
+    pack_piece<T>(a, (int64_t)blockIdx.x * kThreads + threadIdx.x);
 }
 
 struct GatedAddArgs {
@@ -43,11 +43,11 @@ __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_consta
              load_scalar(a.add.out.p.beta));
 }
 
-lac_status_t split(const SplitArgs &a, cudaStream_t stream)
+lac_status_t pack(const PackArgs &a, cudaStream_t stream)
 {
     const Launch l = {
-        dim3((unsigned)ceil_div(split_pieces(a.shape), kThreads)), dim3(kThreads), 0, 1, true, stream};
-    return a.bytes ? launch(stream_split<uint8_t>, l, a) : launch(stream_split<float>, l, a);
+        dim3((unsigned)ceil_div(pack_pieces(a.shape), kThreads)), dim3(kThreads), 0, 1, true, stream};
+    return a.bytes ? launch(stream_pack<uint8_t>, l, a) : launch(stream_pack<float>, l, a);
 }
 
 } // namespace
@@ -90,8 +90,7 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(int64_t m, int64_t n, int
             items,
             items * ceil_div(s.steps, s.parts),
             4 * (int64_t)streamed::kStep * s.groups * streamed::kGroupColumns,
-            s.scaled ? streamed::step_bytes<streamed::ThreeF16>(s.rows)
-                     : streamed::step_bytes<streamed::SixBf16>(s.rows),
+            streamed::step_bytes(s.rows),
             s.direct ? 0 : 4 * (int64_t)s.parts * s.passes * s.rows * streamed::width_of(s)};
 }
 
@@ -106,7 +105,7 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     const streamed::Shape shape = streamed::shape_of(p->m, p->n, p->k, current_device().sms);
     const streamed::Space space = streamed::space_of(shape, workspace);
     const cudaStream_t queue = (cudaStream_t)stream;
-    lac_status_t status = streamed::split(streamed::split_args(p, s, shape, space), queue);
+    lac_status_t status = streamed::pack(streamed::pack_args(p, s, shape, space), queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, {}, queue);
     return status || shape.direct ? status
                                   : streamed::add_parts(streamed::add_args(p, s, shape, space), {}, queue);
