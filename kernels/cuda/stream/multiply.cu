@@ -319,19 +319,16 @@ __device__ __forceinline__ void consume(const MultiplyArgs &a, const Stages &st)
     }
 }
 
-/* Whether S has few nonzeros. All threads of the block, when S is packed. */
-template <typename C> __device__ inline bool has_few_terms(const MultiplyArgs &a)
+/* Whether S, which is packed, has few nonzeros. All threads that multiply; `sum` is 0. */
+template <typename C> __device__ inline bool has_few_terms(const MultiplyArgs &a, unsigned &sum)
 {
-    __shared__ unsigned sum;
     const int counts = counts_of_pieces(a.shape);
     unsigned mine = 0;
-    if (threadIdx.x == 0) sum = 0;
-    __syncthreads();
-#pragma unroll 4
-    for (int c = (int)threadIdx.x; c < counts; c += C::kThreads) mine += __ldcg(a.space.nonzeros + c);
+#pragma unroll 8
+    for (int c = (int)threadIdx.x; c < counts; c += C::kMultipliers) mine += __ldcg(a.space.nonzeros + c);
     mine = __reduce_add_sync(kFull, mine);
     if (threadIdx.x % kWarp == 0) atomicAdd(&sum, mine);
-    __syncthreads();
+    any_of<C::kMultipliers>(1, false); /* all have added */
     return sum < (unsigned)(kFewTerms * a.out.p.m);
 }
 
@@ -348,9 +345,10 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
 {
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
     __shared__ Barriers barriers[C::kStages];
+    __shared__ unsigned nonzeros;
+    if (threadIdx.x == 0) nonzeros = 0;
     const Stages st = begin_stages<C>(dynamic, barriers);
     if (!begins<C>(a, st)) return;
-    const bool few = C::kRows <= kFewRows || has_few_terms<C>(a);
     if (threadIdx.x >= C::kMultipliers) {
         registers_fewer<C::kOfOthers>();
         if (threadIdx.x >= C::kBringer + kWarp)
@@ -360,7 +358,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
         return;
     }
     registers_more<C::kOfMultiplier>();
-    if (few)
+    if (C::kRows <= kFewRows || has_few_terms<C>(a, nonzeros))
         consume<C, kDirect, 4>(a, st);
     else
         consume<C, kDirect, 3>(a, st);
