@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The second launch of a streamed product: W streams through shared memory once for the rows of a pass, is
- * split into TF32 on its way to the tensor cores, and meets S there. */
+ * split on its way to the tensor cores, and meets S there. */
 #include "steps.cuh"
 
 namespace lacuna
@@ -70,44 +70,64 @@ template <typename C> struct Reader {
     }
 };
 
-/* W's splits of half a step: of each set of columns and instruction the nearest TF32, then what they leave.
- */
-constexpr int kInstructions = kPiece / TF32::kDepth;
-template <typename C> using Fragments = uint4[C::kColumnSets * kInstructions * 2];
+/* W's splits of half a step: for each set of columns and instruction a fragment of each split. */
+template <typename C, typename Form>
+using Fragments = uint4[C::kColumnSets * Form::kInstructions * Form::kSplits];
 
-template <typename C> __device__ inline void split_fragments(const Elements<C> &x, Fragments<C> &b)
+/* An instruction of TF32 has k number 2 i and 2 i + 1. */
+template <typename C>
+__device__ inline void split_fragments(ThreeTf32, const Elements<C> &x, Fragments<C, ThreeTf32> &b)
 {
 #pragma unroll
     for (int set = 0; set < C::kColumnSets; set++)
 #pragma unroll
-        for (int i = 0; i < kInstructions; i++) {
+        for (int i = 0; i < ThreeTf32::kInstructions; i++) {
             SplitTf32 s[4];
 #pragma unroll
             for (int word = 0; word < 4; word++) s[word] = split_tf32(x[set][word % 2][2 * i + word / 2]);
-            uint4 *const to = b + 2 * (set * kInstructions + i);
+            uint4 *const to = b + ThreeTf32::kSplits * (set * ThreeTf32::kInstructions + i);
             to[0] = make_uint4(s[0].nearest, s[1].nearest, s[2].nearest, s[3].nearest);
             to[1] = make_uint4(s[0].rest, s[1].rest, s[2].rest, s[3].rest);
         }
 }
 
+/* That of bf16 has all four, in words of two. */
+template <typename C>
+__device__ inline void split_fragments(SixBf16, const Elements<C> &x, Fragments<C, SixBf16> &b)
+{
+#pragma unroll
+    for (int set = 0; set < C::kColumnSets; set++) {
+        SplitPair s[4];
+#pragma unroll
+        for (int word = 0; word < 4; word++) {
+            const float *const two = x[set][word % 2] + word / 2 * 2;
+            s[word] = split_pair(two[0], two[1]);
+        }
+#pragma unroll
+        for (int q = 0; q < SixBf16::kSplits; q++)
+            b[SixBf16::kSplits * set + q] =
+                make_uint4(s[0].word[q], s[1].word[q], s[2].word[q], s[3].word[q]);
+    }
+}
+
 template <typename C> using Sums = float[C::kProducts][C::kSums];
 
-/* acc[product] := b s. Of the four products of splits kTerms count, the smallest first: tensor cores cut off
- * what they add, so that nothing but the largest may come behind it. */
-template <typename C, int kTerms, int kProduct>
-__device__ inline void begin_product(Sums<C> &acc, const Fragments<C> &b, uint64_t s)
+/* acc[product] := b s of half a step, from S's matrix in a stage. */
+template <typename C, typename Form, int kProduct>
+__device__ inline void begin_product(Sums<C> &acc, const Fragments<C, Form> &b, uint64_t s, int half)
 {
-    constexpr int kSplitOfW[4] = {1, 0, 1, 0}, kSplitOfS[4] = {1, 1, 0, 0};
+    typedef SplitOfS<C, Form> OfS;
     constexpr int kSet = kProduct % C::kColumnSets, kFirstRow = kProduct % C::kRowSets * (C::kRows / 2);
     wgmma_fence();
 #pragma unroll
-    for (int term = 4 - kTerms; term < 4; term++)
+    for (int term = 0; term < Form::kTerms; term++)
 #pragma unroll
-        for (int i = 0; i < kInstructions; i++)
-            wgmma(TF32(), acc[kProduct], b[2 * (kSet * kInstructions + i) + kSplitOfW[term]],
-                  wgmma_further(s,
-                                kSplitOfS[term] * C::kOfS + i * TF32::kDepth * 4 * C::kRows + kFirstRow * 16),
-                  term > 4 - kTerms || i > 0);
+        for (int i = 0; i < Form::kInstructions; i++)
+            wgmma(typename Form::Element(), acc[kProduct],
+                  b[Form::kSplits * (kSet * Form::kInstructions + i) + Form::of_w(term)],
+                  wgmma_further(s, OfS::at(Form::of_s(term)) + half * OfS::kHalf + i * OfS::kNext +
+                                       kFirstRow * 16),
+                  term + i > 0);
     wgmma_commit();
 }
 
@@ -265,19 +285,19 @@ __device__ inline void end_product(Sums<C> &sum, Sums<C> &acc)
 
 /* Multiplies half a step after the other: two products each, in turns, so that tensor cores have one while
  * the other one is added up, and the next elements of W are split. */
-template <typename C, bool kDirect, int kTerms>
-__device__ __forceinline__ void consume(const MultiplyArgs &a, const Stages &st)
+template <typename C, bool kDirect, typename Form>
+__device__ __forceinline__ void consume(Form form, const MultiplyArgs &a, const Stages &st)
 {
     const Shape &h = a.shape;
     const Reader<C> reader(threadIdx.x / kWarp, threadIdx.x % kWarp);
     const unsigned memory = shared_address(st.memory);
-    const uint64_t matrix = wgmma_matrix(memory + C::kOfW, C::kRows * 16, kCore * 16);
+    const uint64_t matrix = wgmma_matrix(memory, C::kRows * 16, kCore * 16);
     Ring<C::kStages> ring;
     Elements<C> x;
-    Fragments<C> b[kHalves];
+    Fragments<C, Form> b[kHalves];
     barrier_wait(&st.at[0].full, 0);
     reader.read(x, memory, 0);
-    split_fragments<C>(x, b[0]);
+    split_fragments<C>(form, x, b[0]);
     reader.read(x, memory, 1);
     for (int number = (int)blockIdx.x; number < h.tiles * h.parts; number += h.blocks) {
         const Item item = item_of(h, number);
@@ -285,26 +305,25 @@ __device__ __forceinline__ void consume(const MultiplyArgs &a, const Stages &st)
         Sums<C> sum = {}, acc;
         for (int step = item.begin; step < item.end; step++) {
             Barriers &here = st.at[ring.stage];
-            const uint64_t s = wgmma_further(matrix, ring.stage * C::kStageBytes),
-                           second = wgmma_further(s, kPiece * 4 * C::kRows);
+            const uint64_t s = wgmma_further(matrix, ring.stage * C::kStageBytes);
             const bool more = step + 1 < item.end || !last_item;
             barrier_wait(&here.split, ring.round);
             ring.next();
             const unsigned next = memory + ring.stage * C::kStageBytes;
-            begin_product<C, kTerms, 0>(acc, b[0], s);
-            begin_product<C, kTerms, 1>(acc, b[0], s);
-            split_fragments<C>(x, b[1]);
+            begin_product<C, Form, 0>(acc, b[0], s, 0);
+            begin_product<C, Form, 1>(acc, b[0], s, 0);
+            split_fragments<C>(form, x, b[1]);
             if (more) {
                 barrier_wait(&st.at[ring.stage].full, ring.round);
                 reader.read(x, next, 0);
             }
             end_product<C, 0>(sum, acc);
-            begin_product<C, kTerms, 0>(acc, b[1], second);
+            begin_product<C, Form, 0>(acc, b[1], s, 1);
             end_product<C, 1>(sum, acc);
             keep(b[0]);
-            begin_product<C, kTerms, 1>(acc, b[1], second);
+            begin_product<C, Form, 1>(acc, b[1], s, 1);
             if (more) {
-                split_fragments<C>(x, b[0]);
+                split_fragments<C>(form, x, b[0]);
                 reader.read(x, next, 1);
             }
             end_product<C, 0>(sum, acc);
@@ -319,17 +338,60 @@ __device__ __forceinline__ void consume(const MultiplyArgs &a, const Stages &st)
     }
 }
 
-/* Whether S, which is packed, has few nonzeros. All threads that multiply; `sum` is 0. */
-template <typename C> __device__ inline bool has_few_terms(const MultiplyArgs &a, unsigned &sum)
+/* Whether numbers of W are of very unlike size where a warp looks, sixteen columns of 32 k of which a lane
+ * has sixteen elements, at a step of the block's first item, another one for each warp. */
+template <typename C> __device__ inline bool sample_is_wide(const MultiplyArgs &a)
 {
-    const int counts = counts_of_pieces(a.shape);
-    unsigned mine = 0;
-#pragma unroll 8
-    for (int c = (int)threadIdx.x; c < counts; c += C::kMultipliers) mine += __ldcg(a.space.nonzeros + c);
-    mine = __reduce_add_sync(kFull, mine);
-    if (threadIdx.x % kWarp == 0) atomicAdd(&sum, mine);
-    any_of<C::kMultipliers>(1, false); /* all have added */
-    return sum < (unsigned)(kFewTerms * a.out.p.m);
+    const GemmArgs &p = a.out.p;
+    if (p.k < kStep || p.n < 16) return false;
+    const Item first = item_of(a.shape, (int)blockIdx.x);
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = C::kThreads / kWarp;
+    const int k0 = (first.begin + (first.end - first.begin) * warp / warps) * kStep,
+              j0 = first_column<C>(a.shape, first.tile) + warp * 16 % (C::kGroups * kGroupColumns);
+    const int k = min(k0, (p.k - kStep) / 4 * 4) + (C::kAlongK ? lane % 2 * 16 : lane),
+              j = min(j0, (p.n - 16) / 4 * 4) + (C::kAlongK ? lane / 2 : 0);
+    const float4 *const from = (const float4 *)(p.w + (int64_t)k * p.wks + (int64_t)j * p.wjs);
+    float x[16], largest = 0.0f;
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+        const float4 four = __ldg(from + q);
+        x[4 * q] = four.x, x[4 * q + 1] = four.y, x[4 * q + 2] = four.z, x[4 * q + 3] = four.w;
+    }
+#pragma unroll
+    for (int e = 0; e < 16; e++) largest = fmaxf(largest, fabsf(x[e]));
+    const float least =
+        __uint_as_float(__reduce_max_sync(kFull, __float_as_uint(largest))) * power_of_two(-kWideBitsOfW);
+    bool wide = false;
+#pragma unroll
+    for (int e = 0; e < 16; e++) wide |= fabsf(x[e]) < least && x[e] != 0.0f;
+    return __any_sync(kFull, wide);
+}
+
+/* What a block counts of S, and of W's samples. */
+struct Counts {
+    unsigned nonzeros, wide_samples;
+};
+
+/* Whether TF32 do for S, which is packed, and W. All threads but those of the bringing warp. */
+template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, Counts &sum, bool wide_sample)
+{
+    constexpr int kThreads = C::kMultipliers + C::kSplitters, kManyWide = 2;
+    const int counts = counts_of_pieces(a.shape),
+              thread = (int)threadIdx.x - (threadIdx.x < C::kMultipliers ? 0 : kWarp);
+    unsigned nonzeros = 0;
+    bool wide = false;
+#pragma unroll 4
+    for (int c = thread; c < counts; c += kThreads) {
+        const unsigned count = __ldcg(a.space.nonzeros + c);
+        wide |= count == kWide, nonzeros += count;
+    }
+    nonzeros = __reduce_add_sync(kFull, nonzeros);
+    if (threadIdx.x % kWarp == 0) {
+        atomicAdd(&sum.nonzeros, nonzeros);
+        if (wide_sample) atomicAdd(&sum.wide_samples, 1u);
+    }
+    return !any_of<kThreads>(1, wide) && sum.nonzeros >= (unsigned)(kFewTerms * a.out.p.m) &&
+           sum.wide_samples < kManyWide;
 }
 
 /* sums := S W for each part of k,  S[m, k] packed, any density, W[k, n]; or the output itself.
@@ -345,23 +407,31 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
 {
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
     __shared__ Barriers barriers[C::kStages];
-    __shared__ unsigned nonzeros;
-    if (threadIdx.x == 0) nonzeros = 0;
+    __shared__ Counts counts;
+    if (threadIdx.x == 0) counts = {0, 0};
     const Stages st = begin_stages<C>(dynamic, barriers);
-    if (!begins<C>(a, st)) return;
+    constexpr bool kChooses = C::kRows > kFewRows;
+    const bool is_bringer = threadIdx.x / kWarp == C::kBringer / kWarp;
+    bool wide = false;
+    if (!begins<C>(a, st, [&] {
+            if (kChooses && !is_bringer) wide = sample_is_wide<C>(a);
+        }))
+        return;
     if (threadIdx.x >= C::kMultipliers) {
         registers_fewer<C::kOfOthers>();
-        if (threadIdx.x >= C::kBringer + kWarp)
-            split_s<C>(a, st);
-        else if (brings<C>())
-            bring<C>(a, st);
+        if (is_bringer) {
+            if (brings<C>()) bring<C>(a, st);
+        } else if (kChooses && tf32_do<C>(a, counts, wide))
+            split_s<C>(ThreeTf32(), a, st);
+        else
+            split_s<C>(SixBf16(), a, st);
         return;
     }
     registers_more<C::kOfMultiplier>();
-    if (C::kRows <= kFewRows || has_few_terms<C>(a, nonzeros))
-        consume<C, kDirect, 4>(a, st);
+    if (kChooses && tf32_do<C>(a, counts, wide))
+        consume<C, kDirect>(ThreeTf32(), a, st);
     else
-        consume<C, kDirect, 3>(a, st);
+        consume<C, kDirect>(SixBf16(), a, st);
 }
 
 template <int kRows, bool kDirect = false>

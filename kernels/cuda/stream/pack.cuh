@@ -57,6 +57,25 @@ template <typename T> __device__ inline void read_piece(const PackArgs &a, int i
     for (int e = 0; e < kPiece; e++) x[e] = i < a.m && k0 + e < a.k ? event_value(from[e * a.cs]) : 0.0f;
 }
 
+/* Nonzeros of a warp's pieces, or kWide where some are too small beside the largest. */
+__device__ inline unsigned count_terms(const float (&x)[kPiece])
+{
+    float largest = 0.0f;
+    unsigned nonzeros = 0;
+    bool wide = false;
+#pragma unroll
+    for (int e = 0; e < kPiece; e++) largest = fmaxf(largest, fabsf(x[e]));
+    const float least =
+        __uint_as_float(__reduce_max_sync(kFull, __float_as_uint(largest))) * power_of_two(-kWideBits);
+#pragma unroll
+    for (int e = 0; e < kPiece; e++) {
+        nonzeros += x[e] != 0.0f;
+        wide |= x[e] != 0.0f && fabsf(x[e]) < least;
+    }
+    nonzeros = __reduce_add_sync(kFull, nonzeros);
+    return __any_sync(kFull, wide) ? kWide : nonzeros;
+}
+
 /* Piece t, if there is one: neighbours are the halves of a step, then have neighbouring rows. All lanes of a
  * warp. */
 template <typename T> __device__ inline void pack_piece(const PackArgs &a, int64_t t)
@@ -70,10 +89,7 @@ template <typename T> __device__ inline void pack_piece(const PackArgs &a, int64
         read_piece<T>(a, (int)(step / h.steps) * h.rows + row, (int)(step % h.steps) * kStep + half * kPiece,
                       x);
     if (h.counted) {
-        unsigned nonzeros = 0;
-#pragma unroll
-        for (int e = 0; e < kPiece; e++) nonzeros += x[e] != 0.0f;
-        nonzeros = __reduce_add_sync(kFull, nonzeros);
+        const unsigned nonzeros = count_terms(x);
         if (any && t % kWarp == 0) a.space.nonzeros[t / kWarp] = nonzeros;
     }
     if (!any) return;

@@ -50,10 +50,10 @@ template <int kRows_, bool kAlongK_> struct Config {
                          kBringer = kMultipliers, kSplitters = kThreads - kMultipliers - kWarp;
     static constexpr int kOfMultiplier = kRowSets == 1 ? 232 : 208,
                          kOfOthers = kRowSets == 1 ? 40 : 48; /* registers */
-    /* A stage: W's part of a step, S's as it is stored, which is the nearest TF32 of it, and what that
-     * leaves. */
-    static constexpr int kOfW = kGroups * kGroupBytes, kOfS = step_bytes(kRows),
-                         kStageBytes = up_to_multiple(kOfW + 2 * kOfS, kAlignment),
+    /* A stage: W's part of a step; S's as it is stored, which is the nearest TF32 of it; and what that
+     * leaves, or S as three bf16. */
+    static constexpr int kOfW = kGroups * kGroupBytes, kOfS = step_bytes(kRows), kOfBf16 = kOfS / 2,
+                         kStageBytes = up_to_multiple(kOfW + kOfS + SixBf16::kSplits * kOfBf16, kAlignment),
                          kStages = (kRoom - kAlignment) / kStageBytes,
                          kShared = kStages * kStageBytes + kAlignment;
 };
@@ -193,8 +193,9 @@ template <typename C> __device__ inline Stages begin_stages(uint8_t *dynamic, Ba
 }
 
 /* Whether the block has work, by its gate; then S is packed, W's first stages are on their way, and the next
- * kernel may begin. All threads of the block. */
-template <typename C> __device__ inline bool begins(const MultiplyArgs &a, const Stages &st)
+ * kernel may begin. All threads of the block, which do something of their own `meanwhile`. */
+template <typename C, typename Meanwhile>
+__device__ inline bool begins(const MultiplyArgs &a, const Stages &st, Meanwhile meanwhile)
 {
     int begun = 0;
     const bool waits = a.gate.counts && !a.gate.there;
@@ -205,6 +206,7 @@ template <typename C> __device__ inline bool begins(const MultiplyArgs &a, const
         return false;
     }
     if (brings<C>()) bring_first_w<C>(a, st, begun);
+    meanwhile();
     dependency_wait();
     return true;
 }
@@ -233,25 +235,64 @@ template <typename C> __device__ inline void bring(const MultiplyArgs &a, const 
     }
 }
 
-/* Splits S where it was brought: puts behind it what its nearest TF32 leave. kSplitters threads. */
-template <typename C> __device__ inline void split_s(const MultiplyArgs &a, const Stages &st)
+/* Where a split of S lies in a stage, and how far sixteen k and the k of an instruction further. */
+template <typename C, typename Form> struct SplitOfS;
+template <typename C> struct SplitOfS<C, ThreeTf32> {
+    static constexpr int kHalf = C::kOfS / kHalves, kNext = kHalf / ThreeTf32::kInstructions;
+    __device__ static constexpr int at(int split) { return C::kOfW + split * C::kOfS; }
+};
+template <typename C> struct SplitOfS<C, SixBf16> {
+    static constexpr int kHalf = C::kOfBf16 / kHalves, kNext = 0;
+    __device__ static constexpr int at(int split) { return C::kOfW + C::kOfS + split * C::kOfBf16; }
+};
+
+/* Splits S of a stage: puts behind it what its nearest TF32 leave. */
+template <typename C> __device__ inline void split_stage(ThreeTf32, uint8_t *stage, int thread)
 {
     constexpr int kFours = C::kOfS / (int)sizeof(uint4), kAtOnce = 4;
+    uint4 *const s = (uint4 *)(stage + SplitOfS<C, ThreeTf32>::at(0)),
+                 *const rest = (uint4 *)(stage + SplitOfS<C, ThreeTf32>::at(1));
+    int i = thread;
+    for (; i + (kAtOnce - 1) * C::kSplitters < kFours; i += kAtOnce * C::kSplitters) {
+        uint4 x[kAtOnce];
+#pragma unroll
+        for (int q = 0; q < kAtOnce; q++) x[q] = s[i + q * C::kSplitters];
+#pragma unroll
+        for (int q = 0; q < kAtOnce; q++) rest[i + q * C::kSplitters] = rest_of_stored(x[q]);
+    }
+    for (; i < kFours; i += C::kSplitters) rest[i] = rest_of_stored(s[i]);
+}
+
+/* ... the three bf16 of it: of a row's eight k, which lie in two cores of TF32, those of slots 2 t and 2 t +
+ * 1 from their t-th places. */
+template <typename C> __device__ inline void split_stage(SixBf16, uint8_t *stage, int thread)
+{
+    const uint4 *const s = (const uint4 *)(stage + C::kOfW);
+#pragma unroll 1
+    for (int i = thread; i < C::kRows * kStep / kCore; i += C::kSplitters) {
+        const int core = i / C::kRows, row = i % C::kRows;
+        const uint4 x = s[2 * core * C::kRows + row], y = s[(2 * core + 1) * C::kRows + row];
+        const uint32_t first[4] = {x.x, x.y, x.z, x.w}, second[4] = {y.x, y.y, y.z, y.w};
+        SplitPair pair[4];
+#pragma unroll
+        for (int t = 0; t < 4; t++) pair[t] = split_pair(stored_value(first[t]), stored_value(second[t]));
+#pragma unroll
+        for (int q = 0; q < SixBf16::kSplits; q++)
+            ((uint4 *)(stage + SplitOfS<C, SixBf16>::at(q)))[i] =
+                make_uint4(pair[0].word[q], pair[1].word[q], pair[2].word[q], pair[3].word[q]);
+    }
+}
+
+/* Splits S where it was brought, step after step; kSplitters threads. */
+template <typename C, typename Form>
+__device__ inline void split_s(Form form, const MultiplyArgs &a, const Stages &st)
+{
     const int thread = (int)threadIdx.x - (C::kThreads - C::kSplitters);
     Ring<C::kStages> ring;
 #pragma unroll 1
     for (Steps steps(a.shape); steps.any(); steps.next(), ring.next()) {
-        uint4 *const s = (uint4 *)(st.memory + ring.stage * C::kStageBytes + C::kOfW);
         barrier_wait(&st.at[ring.stage].full, ring.round);
-        int i = thread;
-        for (; i + (kAtOnce - 1) * C::kSplitters < kFours; i += kAtOnce * C::kSplitters) {
-            uint4 x[kAtOnce];
-#pragma unroll
-            for (int q = 0; q < kAtOnce; q++) x[q] = s[i + q * C::kSplitters];
-#pragma unroll
-            for (int q = 0; q < kAtOnce; q++) s[kFours + i + q * C::kSplitters] = rest_of_four(x[q]);
-        }
-        for (; i < kFours; i += C::kSplitters) s[kFours + i] = rest_of_four(s[i]);
+        split_stage<C>(form, st.memory + ring.stage * C::kStageBytes, thread);
         bulk_copy_fence(); /* tensor cores read it as the copy engine would */
         barrier_arrive(&st.at[ring.stage].split);
     }

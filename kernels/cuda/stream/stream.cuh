@@ -21,8 +21,11 @@ constexpr int kManyRows = 128;     /* for which a block has as many sums of fewe
 constexpr int kMaxParts = 32;      /* of k                                                  */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one               */
 constexpr int kThinSteps = 16;     /* of a k that is not cut                                */
-constexpr int kFewTerms = 16; /* nonzeros of a row of S on average: of fewer, three products of splits are
-                                 worse than a plain sum */
+/* S has six products of bf16 where TF32 would be worse than a plain sum, whose terms cancel some of its
+ * errors: */
+constexpr int kFewTerms = 16; /* where a row has fewer nonzeros on average,                              */
+constexpr int kWideBits = 28; /* where some are so many bits smaller than the largest of their neighbours, */
+constexpr int kWideBitsOfW = 20; /* and where W's are, as samples of it say                             */
 
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
@@ -32,7 +35,7 @@ struct Shape {
     int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
     bool direct;  /* one part, and its sums are written as the output: no third launch */
-    bool counted; /* nonzeros of S are, for the products of splits to be three or four */
+    bool counted; /* nonzeros of S are, for the form in which it is multiplied         */
 };
 
 __host__ __device__ inline int width_of(const Shape &s)
@@ -49,9 +52,11 @@ constexpr int kHalves = 2, kPiece = kStep / kHalves; /* of a step; k of one */
 
 struct Space {
     uint8_t *steps;     /* [passes][steps] of step_bytes                          */
-    unsigned *nonzeros; /* of 32 pieces of S, where the shape has them counted    */
+    unsigned *nonzeros; /* of 32 pieces of S, where the shape has them counted, or kWide */
     float *sums;        /* [parts][passes * rows][width]                          */
 };
+
+constexpr unsigned kWide = ~0u;
 
 /* Pieces that S is packed in: rows of half a step. */
 __host__ __device__ inline int64_t pack_pieces(const Shape &h)
