@@ -338,46 +338,40 @@ __device__ __forceinline__ void consume(Form form, const MultiplyArgs &a, const 
     }
 }
 
-/* Whether numbers of W are of very unlike size where a warp looks, sixteen columns of 32 k of which a lane
- * has sixteen elements, at a step of the block's first item, another one for each warp. */
-template <typename C> __device__ inline bool sample_is_wide(const MultiplyArgs &a)
+/* Whether numbers of W are of very unlike size in what a warp has of the block's first step. */
+template <typename C> __device__ inline bool first_is_wide(const Stages &st)
 {
-    const GemmArgs &p = a.out.p;
-    if (p.k < kStep || p.n < 16) return false;
-    const Item first = item_of(a.shape, (int)blockIdx.x);
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = C::kThreads / kWarp;
-    const int k0 = (first.begin + (first.end - first.begin) * warp / warps) * kStep,
-              j0 = first_column<C>(a.shape, first.tile) + warp * 16 % (C::kGroups * kGroupColumns);
-    const int k = min(k0, (p.k - kStep) / 4 * 4) + (C::kAlongK ? lane % 2 * 16 : lane),
-              j = min(j0, (p.n - 16) / 4 * 4) + (C::kAlongK ? lane / 2 : 0);
-    const float4 *const from = (const float4 *)(p.w + (int64_t)k * p.wks + (int64_t)j * p.wjs);
-    float x[16], largest = 0.0f;
+    const Reader<C> reader(threadIdx.x / kWarp, threadIdx.x % kWarp);
+    Elements<C> x[kHalves];
+    float largest = 0.0f;
+    bool wide = false;
+    barrier_wait(&st.at[0].full, 0);
 #pragma unroll
-    for (int q = 0; q < 4; q++) {
-        const float4 four = __ldg(from + q);
-        x[4 * q] = four.x, x[4 * q + 1] = four.y, x[4 * q + 2] = four.z, x[4 * q + 3] = four.w;
-    }
+    for (int half = 0; half < kHalves; half++) reader.read(x[half], shared_address(st.memory), half);
+    const auto for_each = [&](auto fn) {
 #pragma unroll
-    for (int e = 0; e < 16; e++) largest = fmaxf(largest, fabsf(x[e]));
+        for (int half = 0; half < kHalves; half++)
+#pragma unroll
+            for (int e = 0; e < 8 * C::kColumnSets; e++) fn(fabsf(x[half][e / 8][e / 4 % 2][e % 4]));
+    };
+    for_each([&](float y) { largest = fmaxf(largest, y); });
     const float least =
         __uint_as_float(__reduce_max_sync(kFull, __float_as_uint(largest))) * power_of_two(-kWideBitsOfW);
-    bool wide = false;
-#pragma unroll
-    for (int e = 0; e < 16; e++) wide |= fabsf(x[e]) < least && x[e] != 0.0f;
+    for_each([&](float y) { wide |= y < least && y != 0.0f; });
     return __any_sync(kFull, wide);
 }
 
-/* What a block counts of S, and of W's samples. */
+/* What a block counts: nonzeros of S, and warps that found numbers of very unlike size in S or in W. */
 struct Counts {
-    unsigned nonzeros, wide_samples;
+    unsigned nonzeros, wide, wide_of_w;
 };
 
 /* Whether TF32 do for S, which is packed, and W. All threads but those of the bringing warp. */
-template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, Counts &sum, bool wide_sample)
+template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, const Stages &st, Counts &sum)
 {
     constexpr int kThreads = C::kMultipliers + C::kSplitters, kManyWide = 2;
-    const int counts = counts_of_pieces(a.shape),
-              thread = (int)threadIdx.x - (threadIdx.x < C::kMultipliers ? 0 : kWarp);
+    const bool multiplies = threadIdx.x < C::kMultipliers;
+    const int counts = counts_of_pieces(a.shape), thread = (int)threadIdx.x - (multiplies ? 0 : kWarp);
     unsigned nonzeros = 0;
     bool wide = false;
 #pragma unroll 4
@@ -386,12 +380,15 @@ template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, Coun
         wide |= count == kWide, nonzeros += count;
     }
     nonzeros = __reduce_add_sync(kFull, nonzeros);
+    wide = __any_sync(kFull, wide);
+    const bool wide_of_w = multiplies && first_is_wide<C>(st);
     if (threadIdx.x % kWarp == 0) {
         atomicAdd(&sum.nonzeros, nonzeros);
-        if (wide_sample) atomicAdd(&sum.wide_samples, 1u);
+        if (wide) atomicAdd(&sum.wide, 1u);
+        if (wide_of_w) atomicAdd(&sum.wide_of_w, 1u);
     }
-    return !any_of<kThreads>(1, wide) && sum.nonzeros >= (unsigned)(kFewTerms * a.out.p.m) &&
-           sum.wide_samples < kManyWide;
+    any_of<kThreads>(1, false); /* all have counted; the compiler knows that all read the same */
+    return sum.nonzeros >= (unsigned)(kFewTerms * a.out.p.m) && sum.wide == 0 && sum.wide_of_w < kManyWide;
 }
 
 /* sums := S W for each part of k,  S[m, k] packed, any density, W[k, n]; or the output itself.
@@ -408,27 +405,22 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
     __shared__ Barriers barriers[C::kStages];
     __shared__ Counts counts;
-    if (threadIdx.x == 0) counts = {0, 0};
+    if (threadIdx.x == 0) counts = {};
     const Stages st = begin_stages<C>(dynamic, barriers);
     constexpr bool kChooses = C::kRows > kFewRows;
-    const bool is_bringer = threadIdx.x / kWarp == C::kBringer / kWarp;
-    bool wide = false;
-    if (!begins<C>(a, st, [&] {
-            if (kChooses && !is_bringer) wide = sample_is_wide<C>(a);
-        }))
-        return;
+    if (!begins<C>(a, st)) return;
     if (threadIdx.x >= C::kMultipliers) {
         registers_fewer<C::kOfOthers>();
-        if (is_bringer) {
+        if (threadIdx.x < C::kBringer + kWarp) {
             if (brings<C>()) bring<C>(a, st);
-        } else if (kChooses && tf32_do<C>(a, counts, wide))
+        } else if (kChooses && tf32_do<C>(a, st, counts))
             split_s<C>(ThreeTf32(), a, st);
         else
             split_s<C>(SixBf16(), a, st);
         return;
     }
     registers_more<C::kOfMultiplier>();
-    if (kChooses && tf32_do<C>(a, counts, wide))
+    if (kChooses && tf32_do<C>(a, st, counts))
         consume<C, kDirect>(ThreeTf32(), a, st);
     else
         consume<C, kDirect>(SixBf16(), a, st);

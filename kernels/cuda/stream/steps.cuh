@@ -193,9 +193,8 @@ template <typename C> __device__ inline Stages begin_stages(uint8_t *dynamic, Ba
 }
 
 /* Whether the block has work, by its gate; then S is packed, W's first stages are on their way, and the next
- * kernel may begin. All threads of the block, which do something of their own `meanwhile`. */
-template <typename C, typename Meanwhile>
-__device__ inline bool begins(const MultiplyArgs &a, const Stages &st, Meanwhile meanwhile)
+ * kernel may begin. All threads of the block. */
+template <typename C> __device__ inline bool begins(const MultiplyArgs &a, const Stages &st)
 {
     int begun = 0;
     const bool waits = a.gate.counts && !a.gate.there;
@@ -206,7 +205,6 @@ __device__ inline bool begins(const MultiplyArgs &a, const Stages &st, Meanwhile
         return false;
     }
     if (brings<C>()) bring_first_w<C>(a, st, begun);
-    meanwhile();
     dependency_wait();
     return true;
 }

@@ -25,7 +25,7 @@ constexpr int kThinSteps = 16;     /* of a k that is not cut                    
  * errors: */
 constexpr int kFewTerms = 16; /* where a row has fewer nonzeros on average,                              */
 constexpr int kWideBits = 28; /* where some are so many bits smaller than the largest of their neighbours, */
-constexpr int kWideBitsOfW = 20; /* and where W's are, as samples of it say                             */
+constexpr int kWideBitsOfW = 20; /* and where W's are, as a block's first step says */
 
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
