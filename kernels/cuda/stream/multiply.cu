@@ -363,19 +363,20 @@ template <typename C> __device__ inline bool first_is_wide(const Stages &st)
 
 /* What a block counts: nonzeros of S, and warps that found numbers of very unlike size in S or in W. */
 struct Counts {
+    barrier_t done;
     unsigned nonzeros, wide, wide_of_w;
 };
 
 /* Whether TF32 do for S, which is packed, and W. All threads but those of the bringing warp. */
 template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, const Stages &st, Counts &sum)
 {
-    constexpr int kThreads = C::kMultipliers + C::kSplitters, kManyWide = 2;
+    constexpr int kManyWide = 2;
     const bool multiplies = threadIdx.x < C::kMultipliers;
     const int counts = counts_of_pieces(a.shape), thread = (int)threadIdx.x - (multiplies ? 0 : kWarp);
     unsigned nonzeros = 0;
     bool wide = false;
 #pragma unroll 4
-    for (int c = thread; c < counts; c += kThreads) {
+    for (int c = thread; c < counts; c += C::kCounters) {
         const unsigned count = __ldcg(a.space.nonzeros + c);
         wide |= count == kWide, nonzeros += count;
     }
@@ -387,7 +388,8 @@ template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, cons
         if (wide) atomicAdd(&sum.wide, 1u);
         if (wide_of_w) atomicAdd(&sum.wide_of_w, 1u);
     }
-    any_of<kThreads>(1, false); /* all have counted; the compiler knows that all read the same */
+    barrier_arrive(&sum.done);
+    barrier_wait(&sum.done, 0);
     return sum.nonzeros >= (unsigned)(kFewTerms * a.out.p.m) && sum.wide == 0 && sum.wide_of_w < kManyWide;
 }
 
@@ -405,7 +407,10 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
     __shared__ Barriers barriers[C::kStages];
     __shared__ Counts counts;
-    if (threadIdx.x == 0) counts = {};
+    if (threadIdx.x == 0) {
+        counts.nonzeros = counts.wide = counts.wide_of_w = 0;
+        barrier_init(&counts.done, C::kCounters);
+    }
     const Stages st = begin_stages<C>(dynamic, barriers);
     constexpr bool kChooses = C::kRows > kFewRows;
     if (!begins<C>(a, st)) return;

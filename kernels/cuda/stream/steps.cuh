@@ -47,7 +47,8 @@ template <int kRows_, bool kAlongK_> struct Config {
     static constexpr int kProducts = 2, kColumnSets = kGroups, kRowSets = kProducts / kColumnSets;
     static constexpr int kSums = kRows / kRowSets / 2; /* of a thread, of a product */
     static constexpr int kMultipliers = 2 * kGroup, kThreads = kMultipliers + kRowSets * kGroup,
-                         kBringer = kMultipliers, kSplitters = kThreads - kMultipliers - kWarp;
+                         kBringer = kMultipliers, kSplitters = kThreads - kMultipliers - kWarp,
+                         kCounters = kMultipliers + kSplitters;
     static constexpr int kOfMultiplier = kRowSets == 1 ? 232 : 208,
                          kOfOthers = kRowSets == 1 ? 40 : 48; /* registers */
     /* A stage: W's part of a step; S's as it is stored, which is the nearest TF32 of it; and what that
