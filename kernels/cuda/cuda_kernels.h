@@ -136,7 +136,7 @@ lac_status_t lac_cuda_event_stream(const lac_cuda_product_t *p, const lac_cuda_d
 int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
 
 /* The product at any density: W streams through the tensor cores once for up to 64 rows of S, or for every
- * 128, at the accuracy of f32 (six products of bf16; from 65 rows on three of f16, where these hold S).
+ * 128, at the accuracy of f32 (six products of bf16; from 33 rows on three of TF32, where these are as good).
  * Nothing is skipped: 0 times an Inf or NaN is NaN. Compute 9.0; w and ldw are multiples of 16 bytes
  * (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). Three chained launches, two where k is short. Workspace
  * (256-byte aligned): lac_cuda_stream_bytes(m, n, k) bytes for the current device. */
