@@ -175,17 +175,6 @@ inline uint32_t nearest_f16_pair(float lo, float hi)
     return (uint32_t)nearest_f16(hi) << 16 | nearest_f16(lo);
 }
 
-inline uint32_t multiply_f16_pair(uint32_t x, uint32_t y)
-{
-    return nearest_f16_pair(f16_value((uint16_t)x) * f16_value((uint16_t)y),
-                            f16_value((uint16_t)(x >> 16)) * f16_value((uint16_t)(y >> 16)));
-}
-inline uint32_t smaller_f16_pair(uint32_t x, uint32_t y)
-{
-    return nearest_f16_pair(fminf(f16_value((uint16_t)x), fabsf(f16_value((uint16_t)y))),
-                            fminf(f16_value((uint16_t)(x >> 16)), fabsf(f16_value((uint16_t)(y >> 16)))));
-}
-
 inline void cluster_sync(int cluster)
 {
     if (cluster > 1)

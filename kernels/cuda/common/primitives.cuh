@@ -147,20 +147,6 @@ __device__ inline uint32_t nearest_f16_pair(float lo, float hi)
     return both;
 }
 
-/* Of pairs of f16: the products, and the smaller of the sizes; of a NaN and a number the number. */
-__device__ inline uint32_t multiply_f16_pair(uint32_t x, uint32_t y)
-{
-    uint32_t both;
-    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(both) : "r"(x), "r"(y));
-    return both;
-}
-__device__ inline uint32_t smaller_f16_pair(uint32_t x, uint32_t y)
-{
-    uint32_t both;
-    asm("{\n.reg .b32 size;\nabs.f16x2 size, %2;\nmin.f16x2 %0, %1, size;\n}" : "=r"(both) : "r"(x), "r"(y));
-    return both;
-}
-
 /* A cluster of one is an ordinary block: then the barrier is __syncthreads and addresses stay local. Below
  * compute 9.0 there are no clusters and the launchers never ask for one. */
 __device__ inline void cluster_arrive_relaxed(int cluster)

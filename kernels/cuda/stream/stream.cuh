@@ -21,11 +21,11 @@ constexpr int kManyRows = 128;     /* for which a block has as many sums of fewe
 constexpr int kMaxParts = 32;      /* of k                                                  */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one               */
 constexpr int kThinSteps = 16;     /* of a k that is not cut                                */
-/* S has six products of bf16 where TF32 would be worse than a plain sum, whose terms cancel some of its
- * errors: */
-constexpr int kFewTerms = 16; /* where a row has fewer nonzeros on average,                              */
-constexpr int kWideBits = 28; /* where some are so many bits smaller than the largest of their neighbours, */
-constexpr int kWideBitsOfW = 20; /* and where W's are, as a block's first step says */
+
+/* Six products of bf16 in place of three of TF32, where a single term's error would show in a sum: */
+constexpr int kFewTerms = 16;    /* where a row of S has fewer nonzeros on average,    */
+constexpr int kWideBits = 28;    /* numbers so many bits smaller than the largest of their neighbours,    */
+constexpr int kWideBitsOfW = 20; /* or of W so many, in what two warps of a block have of its first step */
 
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
@@ -51,11 +51,10 @@ __host__ __device__ constexpr int step_bytes(int rows)
 constexpr int kHalves = 2, kPiece = kStep / kHalves; /* of a step; k of one */
 
 struct Space {
-    uint8_t *steps;     /* [passes][steps] of step_bytes                          */
+    uint8_t *steps;     /* [passes][steps] of step_bytes                                 */
     unsigned *nonzeros; /* of 32 pieces of S, where the shape has them counted, or kWide */
-    float *sums;        /* [parts][passes * rows][width]                          */
+    float *sums;        /* [parts][passes * rows][width]                                 */
 };
-
 constexpr unsigned kWide = ~0u;
 
 /* Pieces that S is packed in: rows of half a step. */
