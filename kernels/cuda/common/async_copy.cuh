@@ -33,8 +33,8 @@ __device__ inline void barrier_arrive(barrier_t *b)
                  : "memory");
 }
 
-/* True in one lane of a whole warp: behind it the compiler knows that instructions of the copy engine are given
- * once, and does not look for further lanes. */
+/* True in one lane of a whole warp: behind it the compiler knows that instructions of the copy engine are
+ * given once, and does not look for further lanes. */
 __device__ inline bool one_lane()
 {
 #if __CUDA_ARCH__ >= 900
