@@ -20,7 +20,7 @@
 #define WRITE_US    1.9                  /* the output of an item of a short k, which is not cut, */
 #define PIECES_US   8.0                  /* where its rows are no pieces of 16 bytes: 74 to 89 us for 42, */
 #define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
-#define PRODUCTS_US 4.4e-9               /* of a step, for each byte of S and byte of W; H200, 2026-11-27 */
+#define PRODUCTS_US 4.0e-9               /* of a step, for each byte of S and byte of W; H200, 2026-11-27 */
 
 static bool is_matrix(const lac_sided_t *s)
 {
