@@ -147,7 +147,7 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
         name, vendor_us, us, vendor_us / us, tiles_us, roof_us(q), us / roof_us(q), q.target, error,
         vendor_error, error > 40 || error < 0 || error != error ? " WRONG" : "");
     fflush(stdout), fflush(json);
-    if (m > 64 && k > 512) { /* data that f16 do not hold at once, of W, then of S, too */
+    if (m > 64 && k > 512) { /* exponents for which bf16 are taken, of W, then of S, too */
         double wide[2];
         for (int both = 0; both < 2; both++) {
             if (both) spread_exponents<<<1024, 256>>>(s, m * k);
