@@ -137,9 +137,10 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
 
 /* The product at any density: W streams through the tensor cores once for up to 64 rows of S, or for every
  * 128, at the accuracy of f32 (six products of bf16; from 33 rows on three of TF32, where these are as good).
- * Nothing is skipped: 0 times an Inf or NaN is NaN. Compute 9.0; w and ldw are multiples of 16 bytes
- * (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). Three chained launches, two where k is short. Workspace
- * (256-byte aligned): lac_cuda_stream_bytes(m, n, k) bytes for the current device. */
+ * Nothing is skipped: 0 times an Inf or NaN is NaN. Compute 9.0; from 17 rows on w and ldw are multiples of
+ * 16 bytes (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). One launch of up to 8 rows, and of up to 16
+ * where W is small or not so aligned; else three chained launches, two where k is short. Workspace (256-byte
+ * aligned): lac_cuda_stream_bytes(m, n, k) bytes for the current device. */
 lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
                              lac_cuda_stream_t stream);
 int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k);
@@ -154,11 +155,12 @@ typedef enum lac_cuda_writes {
 lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p);
 /* How such a product is cut on so many multiprocessors: blocks at work, items and steps that each makes,
  * bytes of W and of S that a step brings, bytes of sums that are written and read again: 0 where there is no
- * third launch. */
+ * third launch. Of few rows, in one launch, w_bytes are all of W. */
 typedef struct lac_cuda_stream_shape {
+    bool few;
     int64_t blocks, items, steps, w_bytes, s_bytes, sums_bytes;
 } lac_cuda_stream_shape_t;
-lac_cuda_stream_shape_t lac_cuda_stream_cut(int64_t m, int64_t n, int64_t k, int processors);
+lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, int processors);
 
 /* The same product, of which the device decides how it is made, each time anew: where at most `break_even` of
  * S's elements are nonzero (W by columns: as many of its k are active as then would be), an event product

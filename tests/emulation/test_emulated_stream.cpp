@@ -26,6 +26,7 @@ int checks, decisions, failures;
 
 struct Case {
     int64_t m, n, k;
+    bool w_off; /* 16 bytes: few rows alone */
     bool u8, s_kmajor, w_cols, padded, out_transposed, device_scalars;
     float alpha, beta;
     int spread;           /* of exponents, to either side */
@@ -44,13 +45,13 @@ std::string text(const Case &c)
 {
     char b[256];
     snprintf(b, sizeof b,
-             "%lldx%lldx%lld %s s=%s w=%s%s out=%s%s alpha=%g beta=%g spread=%d%s%s powers=%d,%d every=%d "
+             "%lldx%lldx%lld %s s=%s w=%s%s%s out=%s%s alpha=%g beta=%g spread=%d%s%s powers=%d,%d every=%d "
              "special=%g device=%d seed=%u",
              (long long)c.m, (long long)c.k, (long long)c.n, c.u8 ? "u8" : "f32",
-             c.s_kmajor ? "kmajor" : "rows", c.w_cols ? "cols" : "rows", c.padded ? " padded" : "",
-             c.out_transposed ? "cols" : "rows", c.device_scalars ? " dev" : "", c.alpha, c.beta, c.spread,
-             c.of_w ? " of w" : "", c.positive ? " positive" : "", c.power_s, c.power_w, c.every, c.special,
-             c.device, c.seed);
+             c.s_kmajor ? "kmajor" : "rows", c.w_cols ? "cols" : "rows", c.w_off ? " off" : "",
+             c.padded ? " padded" : "", c.out_transposed ? "cols" : "rows", c.device_scalars ? " dev" : "",
+             c.alpha, c.beta, c.spread, c.of_w ? " of w" : "", c.positive ? " positive" : "", c.power_s,
+             c.power_w, c.every, c.special, c.device, c.seed);
     return b;
 }
 
@@ -85,7 +86,7 @@ std::unique_ptr<Operands> make(const Case &c)
                       power + (c.spread && spread ? (int)(random() % (2 * c.spread + 1)) - c.spread : 0));
     };
     const int64_t pad = c.padded ? 3 : 0, across = c.w_cols ? c.k : c.n, lines = c.w_cols ? c.n : c.k;
-    const int64_t ldw = (across + 3) / 4 * 4 + (c.padded ? 4 : 0);
+    const int64_t ldw = c.w_off ? across + (across + 1) % 4 : (across + 3) / 4 * 4 + (c.padded ? 4 : 0);
     std::unique_ptr<Operands> o(new Operands{std::vector<float>((size_t)((c.m + pad) * (c.k + pad)), NAN),
                                              std::vector<float>((size_t)((c.m + pad) * (c.n + pad)), NAN),
                                              std::vector<uint8_t>((size_t)((c.m + pad) * (c.k + pad)), 77),
@@ -311,6 +312,25 @@ void check_passes()
     }
 }
 
+/* Few rows, in one launch: tiles and k that are whole, and that are not, of a W and an S that are aligned,
+ * and that are not; so many columns that several blocks share a processor, so few that blocks share a tile.
+ */
+void check_few()
+{
+    unsigned seed = 3000;
+    const int64_t shapes[][3] = {{1, 70, 100},  {8, 64, 256},   {3, 33, 7},     {5, 32, 16},
+                                 {7, 40, 530},  {9, 36, 130},   {16, 1000, 64}, {11, 4, 1100},
+                                 {2, 4500, 40}, {16, 200, 250}, {4, 1, 40},     {12, 3300, 20}};
+    for (const auto &x : shapes)
+        for (unsigned turn = 0; turn < 4; turn++) {
+            Case c = draw_case(seed++);
+            c.m = x[0], c.n = x[1], c.k = x[2], c.device = EMULATED_SMALL_HOPPER;
+            c.w_cols = turn % 2, c.w_off = turn / 2;
+            check(c);
+            if (x[2] > 40) check_adaptive(c);
+        }
+}
+
 /* A short k, which is not cut: tiles, partly filled, whose sums are the output. */
 void check_thin()
 {
@@ -330,16 +350,16 @@ void check_thin()
 void check_refusals()
 {
     emulated_device = EMULATED_H200;
-    float x[16] = {};
-    lac_cuda_product_t p = {1, 4, 4,  {nullptr, 1.0f}, x,      4, LAC_CUDA_ROWS, {nullptr, 0.0f}, x,
-                            4, 1, {}, LAC_F32,         LAC_F32};
+    float x[17 * 4] = {};
+    lac_cuda_product_t p = {17, 4, 4,  {nullptr, 1.0f}, x,      4, LAC_CUDA_ROWS, {nullptr, 0.0f}, x,
+                            4,  1, {}, LAC_F32,         LAC_F32};
     const lac_cuda_dense_t s = {LAC_F32, x, 4, 1, 1.0};
     const Case none = {};
     p.ldw = 5;
     if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("odd rows are not refused", none);
     p.ldw = 4, p.w = x + 1;
     if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("an odd address is not refused", none);
-    emulated_device = EMULATED_A100, p.w = x;
+    emulated_device = EMULATED_A100, p.w = x, p.m = 1;
     if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("an A100 is not refused", none);
     checks += 3;
 }
@@ -360,7 +380,7 @@ int main(int argc, char **argv)
         c.m = 1 + c.m % (seed % 4 ? 11 : 60), c.n = 1 + c.n % 300;
         check_adaptive(c);
     }
-    if (!getenv("LACUNA_TEST_QUICK")) check_passes(), check_forms(), check_thin();
+    if (!getenv("LACUNA_TEST_QUICK")) check_passes(), check_few(), check_forms(), check_thin();
     printf("%d checks, %d decisions, %d failures\n", checks, decisions, failures);
     return failures ? 1 : checks && decisions ? 0 : 1;
 }

@@ -34,7 +34,7 @@ extern "C" lac_status_t lac_cuda_adaptive(const lac_cuda_product_t *p, const lac
     if (!lac_cuda_stream_aligned(p)) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     if (p->k == 0) return LAC_ERR_EXTENT;
-    const streamed::Shape shape = streamed::shape_of(p->m, p->n, p->k, current_device().sms);
+    const streamed::Shape shape = streamed::shape_of(p, current_device().sms);
     const streamed::Space space =
         streamed::space_of(shape, (char *)workspace + event_bytes(p->m, p->k, p->order));
     const cudaStream_t queue = (cudaStream_t)stream;

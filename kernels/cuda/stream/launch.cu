@@ -63,7 +63,8 @@ lac_status_t add_parts(const AddArgs &a, const Gate &gate, cudaStream_t stream)
 
 extern "C" bool lac_cuda_stream_aligned(const lac_cuda_product_t *p)
 {
-    return lacuna::current_device().hopper && p->ldw % 4 == 0 && lacuna::aligned(p->w, 16);
+    using namespace lacuna;
+    return current_device().hopper && (streamed::w_aligned(p) || p->m <= streamed::kMostFew);
 }
 
 extern "C" lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p)
@@ -78,15 +79,17 @@ extern "C" int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k)
 {
     using namespace lacuna;
     if (m == 0 || n == 0 || k == 0) return 0;
-    return streamed::space_bytes(streamed::shape_of(m, n, k, current_device().sms));
+    return streamed::space_bytes(streamed::shape_of(m, n, k, true, current_device().sms));
 }
 
-extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(int64_t m, int64_t n, int64_t k, int processors)
+extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, int processors)
 {
     using namespace lacuna;
-    const streamed::Shape s = streamed::shape_of(m, n, k, processors);
+    const streamed::Shape s = streamed::shape_of(p, processors);
+    if (s.few) return {true, 0, 0, 0, 4 * p->n * p->k, 0, 0};
     const int64_t items = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
-    return {s.blocks,
+    return {false,
+            s.blocks,
             items,
             items * ceil_div(s.steps, s.parts),
             4 * (int64_t)streamed::kStep * s.groups * streamed::kGroupColumns,
@@ -102,9 +105,10 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     if (!lac_cuda_stream_aligned(p)) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     if (p->k == 0) return LAC_ERR_EXTENT;
-    const streamed::Shape shape = streamed::shape_of(p->m, p->n, p->k, current_device().sms);
+    const streamed::Shape shape = streamed::shape_of(p, current_device().sms);
     const streamed::Space space = streamed::space_of(shape, workspace);
     const cudaStream_t queue = (cudaStream_t)stream;
+    if (shape.few) return streamed::multiply_few(p, s, {}, queue);
     lac_status_t status = streamed::pack(streamed::pack_args(p, s, shape, space), queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, {}, queue);
     return status || shape.direct ? status

@@ -412,7 +412,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
         barrier_init(&counts.done, C::kCounters);
     }
     const Stages st = begin_stages<C>(dynamic, barriers);
-    constexpr bool kChooses = C::kRows > kFewRows;
+    constexpr bool kChooses = C::kRows > kBf16Rows;
     if (!begins<C>(a, st)) return;
     if (threadIdx.x >= C::kMultipliers) {
         registers_fewer<C::kOfOthers>();
@@ -448,6 +448,7 @@ lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t strea
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                       const Space &space, const Gate &gate, cudaStream_t stream)
 {
+    if (shape.few) return multiply_few(p, s, gate, stream);
     MultiplyArgs a = {{}, shape, space, output_of(p, s), gate};
     const bool along_k = p->order == LAC_CUDA_COLS;
     if (!make_tensor_map(&a.w, (const float *)p->w, along_k ? p->n : p->k, along_k ? p->k : p->n, p->ldw,
@@ -455,8 +456,6 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
         return LAC_ERR_VENDOR;
     if (shape.direct) return launch_rows<kMaxRows, true>(a, along_k, stream);
     switch (shape.rows) {
-    case 8:
-        return launch_rows<8>(a, along_k, stream);
     case 16:
         return launch_rows<16>(a, along_k, stream);
     case 32:

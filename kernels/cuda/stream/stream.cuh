@@ -15,23 +15,40 @@ constexpr int kStep = 32;          /* k of a step: a stage of the pipeline      
 constexpr int kCore = 8;           /* rows of S of a core matrix of wgmma                   */
 constexpr int kSlots = 4;          /* k of it, of a row: 16 bytes                           */
 constexpr int kGroupColumns = 128; /* of W, of a block                                      */
-constexpr int kFewRows = 32;       /* of S, for which tensor cores have time enough         */
-constexpr int kMaxRows = 64;       /* of S, in one pass over W, and if there are more,      */
+constexpr int kLeastFew = 8;       /* of S, that few_rows.cu takes, and                     */
+constexpr int kMostFew = 16;       /* where W is small, or not aligned: the only way        */
+constexpr int kBf16Rows = 32;      /* for which tensor cores have time enough for six bf16  */
+constexpr int kMaxRows = 64;       /* in one pass over W, and if there are more,            */
 constexpr int kManyRows = 128;     /* for which a block has as many sums of fewer columns   */
 constexpr int kMaxParts = 32;      /* of k                                                  */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one               */
 constexpr int kThinSteps = 16;     /* of a k that is not cut                                */
+
+constexpr int64_t kSmallW =
+    26000000; /* elements: 10 x 10000 x 10000 131 us, by steps 118; H200, 2026-11-27 */
 
 /* Six products of bf16 in place of three of TF32, where a single term's error would show in a sum: */
 constexpr int kFewTerms = 16;    /* where a row of S has fewer nonzeros on average,    */
 constexpr int kWideBits = 28;    /* numbers so many bits smaller than the largest of their neighbours,    */
 constexpr int kWideBitsOfW = 20; /* or of W so many, in what two warps of a block have of its first step */
 
+inline bool w_aligned(const lac_cuda_product_t *p)
+{
+    return p->ldw % 4 == 0 && aligned(p->w, 16);
+}
+
+/* Whether few_rows.cu makes the product. */
+inline bool takes_few(int64_t m, int64_t n, int64_t k, bool w_aligned)
+{
+    return m <= kLeastFew || (m <= kMostFew && (n * k <= kSmallW || !w_aligned));
+}
+
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
 struct Shape {
-    int rows, passes;   /* of S in a pass, padded to what the instruction has; passes over W */
-    int groups;         /* of 128 columns that a block has                                   */
+    bool few;         /* made by few_rows.cu: the rest says that nothing is packed, and no sums are stored */
+    int rows, passes; /* of S in a pass, padded to what the instruction has; passes over W */
+    int groups;       /* of 128 columns that a block has                                   */
     int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
     bool direct;  /* one part, and its sums are written as the output: no third launch */
@@ -88,7 +105,7 @@ inline void cut_rows(Shape &s, int64_t m, int rows, int capacity)
 {
     s.rows = rows;
     s.passes = (int)ceil_div(m, rows);
-    s.counted = rows > kFewRows;
+    s.counted = rows > kBf16Rows;
     s.tiles = s.tiles_n * s.passes;
     s.blocks = (int)min<int64_t>(capacity, (int64_t)s.tiles * s.parts);
 }
@@ -99,9 +116,11 @@ inline bool is_thin(const Shape &s, int64_t m, int capacity)
     return m > kMaxRows / 2 && s.steps <= kThinSteps && s.tiles_n * ceil_div(m, kMaxRows) > capacity;
 }
 
-inline Shape shape_of(int64_t m, int64_t n, int64_t k, int sms)
+inline Shape shape_of(int64_t m, int64_t n, int64_t k, bool w_aligned, int sms)
 {
     Shape s = {};
+    s.few = s.direct = takes_few(m, n, k, w_aligned);
+    if (s.few) return s;
     s.groups = 2;
     s.tiles_n = (int)ceil_div(n, s.groups * kGroupColumns);
     s.steps = (int)ceil_div(k, kStep);
@@ -117,12 +136,17 @@ inline Shape shape_of(int64_t m, int64_t n, int64_t k, int sms)
     }
     const int each = (int)ceil_div(m, ceil_div(m, kManyRows));
     int rows = kManyRows;
-    for (int fewer : {112, 96, 64, 56, 48, 32, 16, 8}) /* there is a kernel for each */
+    for (int fewer : {112, 96, 64, 56, 48, 32, 16}) /* there is a kernel for each */
         if (each <= fewer) rows = fewer;
     cut_rows(s, m, rows, sms);
     cut_k(s, sms);
     cut_rows(s, m, s.rows, sms);
     return s;
+}
+
+inline Shape shape_of(const lac_cuda_product_t *p, int sms)
+{
+    return shape_of(p->m, p->n, p->k, w_aligned(p), sms);
 }
 
 inline Space space_of(const Shape &s, void *workspace)
@@ -145,6 +169,10 @@ inline int64_t space_bytes(const Shape &s)
  * were counted, the next one begins when all of its blocks have ended. */
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                       const Space &space, const Gate &gate, cudaStream_t stream);
+
+/* The only launch, where rows are few. With a gate, as above. */
+lac_status_t multiply_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Gate &gate,
+                          cudaStream_t stream);
 
 } // namespace streamed
 } // namespace lacuna
