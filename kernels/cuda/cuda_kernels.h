@@ -155,9 +155,10 @@ typedef enum lac_cuda_writes {
 lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p);
 /* How such a product is cut on so many multiprocessors: blocks at work, items and steps that each makes,
  * bytes of W and of S that a step brings, bytes of sums that are written and read again: 0 where there is no
- * third launch. Of few rows, in one launch, w_bytes are all of W. */
+ * third launch. Of a small product, in one launch: blocks,
+ * pieces of them and of one, and the bytes of W. */
 typedef struct lac_cuda_stream_shape {
-    bool few;
+    bool small;
     int64_t blocks, items, steps, w_bytes, s_bytes, sums_bytes;
 } lac_cuda_stream_shape_t;
 lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, int processors);

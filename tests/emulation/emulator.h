@@ -37,8 +37,15 @@ struct EmulatedDevice {
     int multiprocessors, major;
     size_t shared; /* bytes that a block may have */
 };
-enum { EMULATED_H200, EMULATED_SMALL_HOPPER, EMULATED_A100, EMULATED_L4, EMULATED_DEVICES };
-extern const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES];
+enum {
+    EMULATED_H200,
+    EMULATED_SMALL_HOPPER,
+    EMULATED_A100,
+    EMULATED_L4,
+    EMULATED_DEVICES,
+    EMULATED_LEAST_HOPPER = EMULATED_DEVICES /* of one multiprocessor, for which few products are small */
+};
+extern const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES + 1];
 extern int emulated_device;        /* the current one            */
 extern int emulated_meddling;      /* times that others ask for little shared memory before we launch */
 extern uint64_t emulated_schedule; /* seed of the order of warps */

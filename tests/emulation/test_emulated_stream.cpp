@@ -26,7 +26,7 @@ int checks, decisions, failures;
 
 struct Case {
     int64_t m, n, k;
-    bool w_off; /* 16 bytes: few rows alone */
+    bool w_off; /* 16 bytes: small products alone */
     bool u8, s_kmajor, w_cols, padded, out_transposed, device_scalars;
     float alpha, beta;
     int spread;           /* of exponents, to either side */
@@ -270,7 +270,7 @@ void check_forms()
     for (int64_t m : {40, 65, 97, 130})
         for (const auto &f : forms) {
             Case c = {};
-            c.m = m, c.n = 140, c.k = 90, c.alpha = 1.0f, c.seed = seed++, c.device = EMULATED_H200;
+            c.m = m, c.n = 140, c.k = 290, c.alpha = 1.0f, c.seed = seed++, c.device = EMULATED_LEAST_HOPPER;
             c.spread = f.spread, c.of_w = f.of_w, c.power_s = f.power_s, c.power_w = f.power_w,
             c.every = f.every;
             c.small_row = f.small_row, c.small_element = f.small_element;
@@ -295,7 +295,7 @@ Case draw_case(unsigned seed)
     c.spread = random() % 3 ? 0 : 20, c.of_w = random() % 2;
     c.positive = random() % 3 == 0;
     c.special = specials[random() % 6];
-    c.device = random() % 2 ? EMULATED_H200 : EMULATED_SMALL_HOPPER;
+    c.device = random() % 2 ? EMULATED_H200 : EMULATED_LEAST_HOPPER;
     c.seed = seed;
     return c;
 }
@@ -306,21 +306,23 @@ void check_passes()
     unsigned seed = 1000;
     for (int64_t m : {8, 9, 16, 17, 32, 33, 48, 49, 56, 57, 64, 65, 96, 97, 112, 113, 128, 129, 225}) {
         Case c = {};
-        c.m = m, c.n = 20, c.k = 40, c.alpha = 1.0f, c.seed = seed++;
-        c.device = EMULATED_H200;
+        c.m = m, c.n = 20, c.k = m > 64 ? 700 : 1700, c.alpha = 1.0f, c.seed = seed++;
+        c.device = EMULATED_LEAST_HOPPER;
         check(c);
     }
 }
 
-/* Few rows, in one launch: tiles and k that are whole, and that are not, of a W and an S that are aligned,
- * and that are not; so many columns that several blocks share a processor, so few that blocks share a tile.
+/* Few rows, and small products, in one launch: tiles and k that are whole, and that are not, of a W and an S
+ * that are aligned, and that are not; so many columns that several blocks share a processor, so few that
+ * blocks share a tile.
  */
-void check_few()
+void check_small()
 {
     unsigned seed = 3000;
     const int64_t shapes[][3] = {{1, 70, 100},  {8, 64, 256},   {3, 33, 7},     {5, 32, 16},
                                  {7, 40, 530},  {9, 36, 130},   {16, 1000, 64}, {11, 4, 1100},
-                                 {2, 4500, 40}, {16, 200, 250}, {4, 1, 40},     {12, 3300, 20}};
+                                 {2, 4500, 40}, {16, 200, 250}, {4, 1, 40},     {12, 3300, 20},
+                                 {17, 60, 90},  {40, 130, 64},  {100, 37, 33},  {160, 30, 30}};
     for (const auto &x : shapes)
         for (unsigned turn = 0; turn < 4; turn++) {
             Case c = draw_case(seed++);
@@ -335,12 +337,12 @@ void check_few()
 void check_thin()
 {
     unsigned seed = 2000;
-    const int64_t shapes[][3] = {{33, 2100, 5},  {70, 520, 64}, {130, 500, 200},
-                                 {300, 260, 33}, {140, 515, 1}, {257, 130, 70}};
+    const int64_t shapes[][3] = {{33, 2100, 20}, {70, 520, 64}, {130, 500, 200},
+                                 {300, 260, 33}, {140, 815, 1}, {257, 130, 70}};
     for (const auto &x : shapes)
         for (unsigned turn = 0; turn < 4; turn++) {
             Case c = draw_case(seed++);
-            c.m = x[0], c.n = x[1], c.k = x[2], c.device = EMULATED_SMALL_HOPPER;
+            c.m = x[0], c.n = x[1], c.k = x[2], c.device = EMULATED_LEAST_HOPPER;
             c.w_cols = turn % 2, c.out_transposed = turn / 2;
             check(c);
             if (x[0] == 70 && turn < 2) check_adaptive(c);
@@ -349,15 +351,17 @@ void check_thin()
 
 void check_refusals()
 {
-    emulated_device = EMULATED_H200;
-    float x[17 * 4] = {};
-    lac_cuda_product_t p = {17, 4, 4,  {nullptr, 1.0f}, x,      4, LAC_CUDA_ROWS, {nullptr, 0.0f}, x,
-                            4,  1, {}, LAC_F32,         LAC_F32};
-    const lac_cuda_dense_t s = {LAC_F32, x, 4, 1, 1.0};
+    constexpr int64_t kM = 64, kN = 64, kK = 1024;
+    emulated_device = EMULATED_LEAST_HOPPER;
+    std::vector<float> memory((size_t)(kK * (kN + 1) + 1));
+    float *const x = memory.data();
+    lac_cuda_product_t p = {kM, kN, kK, {nullptr, 1.0f}, x,      kN, LAC_CUDA_ROWS, {nullptr, 0.0f}, x,
+                            kN, 1,  {}, LAC_F32,         LAC_F32};
+    const lac_cuda_dense_t s = {LAC_F32, x, kK, 1, 1.0};
     const Case none = {};
-    p.ldw = 5;
+    p.ldw = kN + 1;
     if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("odd rows are not refused", none);
-    p.ldw = 4, p.w = x + 1;
+    p.ldw = kN, p.w = x + 1;
     if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("an odd address is not refused", none);
     emulated_device = EMULATED_A100, p.w = x, p.m = 1;
     if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("an A100 is not refused", none);
@@ -380,7 +384,7 @@ int main(int argc, char **argv)
         c.m = 1 + c.m % (seed % 4 ? 11 : 60), c.n = 1 + c.n % 300;
         check_adaptive(c);
     }
-    if (!getenv("LACUNA_TEST_QUICK")) check_passes(), check_few(), check_forms(), check_thin();
+    if (!getenv("LACUNA_TEST_QUICK")) check_passes(), check_small(), check_forms(), check_thin();
     printf("%d checks, %d decisions, %d failures\n", checks, decisions, failures);
     return failures ? 1 : checks && decisions ? 0 : 1;
 }

@@ -21,10 +21,17 @@
 #define PIECES_US   8.0                  /* where its rows are no pieces of 16 bytes: 74 to 89 us for 42, */
 #define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
 #define PRODUCTS_US 4.0e-9               /* of a step, for each byte of S and byte of W; H200, 2026-11-27 */
-#define FEW_US      2.5  /* of few rows: from the launch on, and behind the last element of W, */
-#define FEW_ROWS    8    /* which up to so many rows come at DRAM_SHARE, */
-#define ALONG_SHARE 0.94 /* along k so much of it, */
-#define MORE_SHARE  0.85 /* and of more rows; H200, 2026-11-27 */
+/* Small products, fitted on an H200, 2026-11-27: */
+#define SMALL_US    1.0     /* from the launch on, and behind the last element, and */
+#define CHUNK_US    0.02    /* ... for each piece of k, of which there are */
+#define CHUNKS_MOST 64.0    /* ... so many that are one behind the other; */
+#define PIECE_US    0.52e-3 /* a piece, spread over so many */
+#define BLOCK_US    1.2e-3  /* ... and a block that takes another one's place */
+#define PROCESSORS  132.0   /* ... multiprocessors; or memory: */
+#define FEW_ROWS    8       /* up to so many rows of S W comes at */
+#define FEW_SHARE   0.80    /* ... so much of its rate, */
+#define ALONG_SHARE 0.94    /* ... along k so much of that, */
+#define MORE_SHARE  0.85    /* ... and of more rows */
 
 static bool is_matrix(const lac_sided_t *s)
 {
@@ -101,12 +108,15 @@ static double write_us(const lac_problem_t *p)
     return writes == LAC_CUDA_WRITES_PIECES ? PIECES_US : WRITE_US;
 }
 
-/* Of few rows: memory is what counts. */
-static double few_us(const lac_cuda_product_t *p, double bytes, const lac_machine_t *machine)
+static double small_us(const lac_cuda_product_t *p, const lac_cuda_stream_shape_t *cut,
+                       const lac_machine_t *machine)
 {
-    double share =
-        DRAM_SHARE * (p->order == LAC_CUDA_COLS ? ALONG_SHARE : 1.0) * (p->m > FEW_ROWS ? MORE_SHARE : 1.0);
-    return machine->cuda_launch_us + FEW_US + bytes / (share * machine->cuda_dram_gbps * 1e3);
+    double rate = FEW_SHARE * machine->cuda_dram_gbps * 1e3, spread = PROCESSORS / machine->cuda_processors;
+    if (p->order == LAC_CUDA_COLS) rate *= ALONG_SHARE;
+    if (p->m > FEW_ROWS) rate *= MORE_SHARE;
+    return machine->cuda_launch_us + SMALL_US + CHUNK_US * fmin((double)cut->steps, CHUNKS_MOST) +
+           BLOCK_US * spread * (double)cut->blocks +
+           fmax(PIECE_US * spread * (double)cut->items, (double)cut->w_bytes / rate);
 }
 
 /* Blocks make as many steps each, side by side; what they wait for is memory, the cache, or the tensor cores.
@@ -116,7 +126,7 @@ double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
     lac_sided_t s = sided(p);
     lac_cuda_product_t product = describe(p, &s);
     lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(&product, (int)machine->cuda_processors);
-    if (cut.few) return few_us(&product, (double)cut.w_bytes, machine);
+    if (cut.small) return small_us(&product, &cut, machine);
     double dram = (double)(cut.blocks * cut.w_bytes) / (DRAM_SHARE * machine->cuda_dram_gbps * 1e3);
     double cache = (double)(cut.blocks * cut.s_bytes) / (machine->cuda_l2_gbps * 1e3);
     double products = PRODUCTS_US * (double)cut.s_bytes * (double)cut.w_bytes,

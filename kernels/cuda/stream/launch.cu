@@ -64,7 +64,9 @@ lac_status_t add_parts(const AddArgs &a, const Gate &gate, cudaStream_t stream)
 extern "C" bool lac_cuda_stream_aligned(const lac_cuda_product_t *p)
 {
     using namespace lacuna;
-    return current_device().hopper && (streamed::w_aligned(p) || p->m <= streamed::kMostFew);
+    const Device device = current_device();
+    return device.hopper &&
+           (streamed::w_aligned(p) || streamed::takes_small(p->m, p->n, p->k, false, device.sms));
 }
 
 extern "C" lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p)
@@ -86,7 +88,15 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t 
 {
     using namespace lacuna;
     const streamed::Shape s = streamed::shape_of(p, processors);
-    if (s.few) return {true, 0, 0, 0, 4 * p->n * p->k, 0, 0};
+    const streamed::Pieces pieces = streamed::pieces_of(p->m, p->n, p->k);
+    if (s.small)
+        return {true,
+                pieces.groups * pieces.tiles,
+                pieces.groups * pieces.tiles * pieces.chunks,
+                pieces.chunks,
+                4 * p->n * p->k,
+                0,
+                0};
     const int64_t items = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
     return {false,
             s.blocks,
@@ -108,7 +118,7 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     const streamed::Shape shape = streamed::shape_of(p, current_device().sms);
     const streamed::Space space = streamed::space_of(shape, workspace);
     const cudaStream_t queue = (cudaStream_t)stream;
-    if (shape.few) return streamed::multiply_few(p, s, {}, queue);
+    if (shape.small) return streamed::multiply_small(p, s, {}, queue);
     lac_status_t status = streamed::pack(streamed::pack_args(p, s, shape, space), queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, {}, queue);
     return status || shape.direct ? status

@@ -11,21 +11,20 @@ namespace lacuna
 namespace streamed
 {
 
-constexpr int kStep = 32;          /* k of a step: a stage of the pipeline                  */
+constexpr int kStep = 32; /* k of a step: a stage of the pipeline                  */
+constexpr int kHalves = 2, kPiece = kStep / kHalves; /* of a step; k of one */
 constexpr int kCore = 8;           /* rows of S of a core matrix of wgmma                   */
 constexpr int kSlots = 4;          /* k of it, of a row: 16 bytes                           */
 constexpr int kGroupColumns = 128; /* of W, of a block                                      */
-constexpr int kLeastFew = 8;       /* of S, that few_rows.cu takes, and                     */
-constexpr int kMostFew = 16;       /* where W is small, or not aligned: the only way        */
+constexpr int kFewRows = 8;        /* of S: then, or where the product is small, small.cu   */
+constexpr int kGroupRows = 16;     /* makes it, for so many rows at a time, or              */
+constexpr int kSmallTile = 32;     /* ... columns of W                                      */
 constexpr int kBf16Rows = 32;      /* for which tensor cores have time enough for six bf16  */
 constexpr int kMaxRows = 64;       /* in one pass over W, and if there are more,            */
 constexpr int kManyRows = 128;     /* for which a block has as many sums of fewer columns   */
 constexpr int kMaxParts = 32;      /* of k                                                  */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one               */
 constexpr int kThinSteps = 16;     /* of a k that is not cut                                */
-
-constexpr int64_t kSmallW =
-    26000000; /* elements: 10 x 10000 x 10000 131 us, by steps 118; H200, 2026-11-27 */
 
 /* Six products of bf16 in place of three of TF32, where a single term's error would show in a sum: */
 constexpr int kFewTerms = 16;    /* where a row of S has fewer nonzeros on average,    */
@@ -37,18 +36,34 @@ inline bool w_aligned(const lac_cuda_product_t *p)
     return p->ldw % 4 == 0 && aligned(p->w, 16);
 }
 
-/* Whether few_rows.cu makes the product. */
-inline bool takes_few(int64_t m, int64_t n, int64_t k, bool w_aligned)
+/* A product in pieces of kGroupRows x kSmallTile x kPiece. */
+struct Pieces {
+    int64_t groups, tiles, chunks;
+};
+inline Pieces pieces_of(int64_t m, int64_t n, int64_t k)
 {
-    return m <= kLeastFew || (m <= kMostFew && (n * k <= kSmallW || !w_aligned));
+    return {ceil_div(m, kGroupRows), ceil_div(n, kSmallTile), ceil_div(k, kPiece)};
+}
+
+/* Whether small.cu makes the product: up to so many pieces for each multiprocessor it is faster than launches
+ * one behind the other. 64 x 784 x 4096 (190 pieces) takes 15.2 us in place of 16.6, 64 x 2048 x 2048
+ * (248) 18.9 and 18.4; 10 x 5000 x 5000 (372) 34.4 and 37.5, 10 x 10000 x 10000 (1482) 131 and 118 (H200,
+ * 2026-11-27). */
+inline bool takes_small(int64_t m, int64_t n, int64_t k, bool w_aligned, int sms)
+{
+    constexpr int kMostPieces = 200, kMostOfOneGroup = 380;
+    if (m <= kFewRows) return true;
+    const Pieces p = pieces_of(m, n, k);
+    if (p.groups == 1) return !w_aligned || p.tiles * p.chunks <= kMostOfOneGroup * sms;
+    return p.groups * p.tiles * p.chunks <= kMostPieces * sms;
 }
 
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
 struct Shape {
-    bool few;         /* made by few_rows.cu: the rest says that nothing is packed, and no sums are stored */
-    int rows, passes; /* of S in a pass, padded to what the instruction has; passes over W */
-    int groups;       /* of 128 columns that a block has                                   */
+    bool small;         /* made by small.cu: the rest says that nothing is packed, and no sums are stored */
+    int rows, passes;   /* of S in a pass, padded to what the instruction has; passes over W */
+    int groups;         /* of 128 columns that a block has                                   */
     int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
     bool direct;  /* one part, and its sums are written as the output: no third launch */
@@ -65,7 +80,6 @@ __host__ __device__ constexpr int step_bytes(int rows)
 {
     return rows * kStep * 4;
 }
-constexpr int kHalves = 2, kPiece = kStep / kHalves; /* of a step; k of one */
 
 struct Space {
     uint8_t *steps;     /* [passes][steps] of step_bytes                                 */
@@ -119,8 +133,8 @@ inline bool is_thin(const Shape &s, int64_t m, int capacity)
 inline Shape shape_of(int64_t m, int64_t n, int64_t k, bool w_aligned, int sms)
 {
     Shape s = {};
-    s.few = s.direct = takes_few(m, n, k, w_aligned);
-    if (s.few) return s;
+    s.small = s.direct = takes_small(m, n, k, w_aligned, sms);
+    if (s.small) return s;
     s.groups = 2;
     s.tiles_n = (int)ceil_div(n, s.groups * kGroupColumns);
     s.steps = (int)ceil_div(k, kStep);
@@ -170,9 +184,9 @@ inline int64_t space_bytes(const Shape &s)
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                       const Space &space, const Gate &gate, cudaStream_t stream);
 
-/* The only launch, where rows are few. With a gate, as above. */
-lac_status_t multiply_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Gate &gate,
-                          cudaStream_t stream);
+/* The only launch of a small product. With a gate, it has work where many were counted. */
+lac_status_t multiply_small(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Gate &gate,
+                            cudaStream_t stream);
 
 } // namespace streamed
 } // namespace lacuna

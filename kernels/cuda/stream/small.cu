@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The streamed product of few rows, in one launch: warps read W straight into registers, as the tensor cores
- * want it, and their sums meet in the shared memory of a cluster. */
+ * The streamed product of few rows, or small altogether, in one launch: warps read W straight into registers,
+ * as the tensor cores want it, and their sums meet in the shared memory of a cluster. */
 #include "output.cuh"
 #include "splits.cuh"
 #include "stream.cuh"
@@ -14,8 +14,7 @@ namespace streamed
 namespace
 {
 
-constexpr int kTile = 32;      /* columns of W of a cluster, and of each of its warps */
-constexpr int kOfThread = 4;   /* of these columns; and neighbouring k of a chunk     */
+constexpr int kOfThread = 4;   /* columns of a tile, and neighbouring k of a chunk     */
 constexpr int kEight = 8;      /* rows of S of an instruction                         */
 constexpr int kMaxCluster = 8; /* blocks                                              */
 constexpr int kAhead = 2;      /* chunks of a warp that are on their way              */
@@ -24,10 +23,10 @@ constexpr int kAhead = 2;      /* chunks of a warp that are on their way        
  * and sixteen warps, 0.3 us more, along k 1 us (H200, 2026-11-27). */
 constexpr int most_warps(int rows)
 {
-    return rows > kLeastFew ? 16 : 20;
+    return rows > kFewRows ? 16 : 20;
 }
 
-struct FewArgs {
+struct SmallArgs {
     Output out;
     Gate gate;
     int cluster;
@@ -96,14 +95,15 @@ template <Layout kLayout> struct Columns {
     }
 };
 
-/* A thread's rows of S from k on, of which `left` are there; for rows that S does not have the last of it. */
+/* A thread's rows of S, the first of which is i0, from k on, of which `left` are there; for rows that S does
+ * not have the last of it. */
 template <int kRows, typename T>
-__device__ inline void read_s(OfS<kRows> &s, const FewArgs &a, int k, int g, int left = kOfThread)
+__device__ inline void read_s(OfS<kRows> &s, const SmallArgs &a, int i0, int k, int left = kOfThread)
 {
     const Output &o = a.out;
 #pragma unroll
     for (int r = 0; r < kRows / kEight; r++) {
-        const T *const from = (const T *)o.s + min(r * kEight + g, o.p.m - 1) * o.rs + k * o.cs;
+        const T *const from = (const T *)o.s + min(i0 + r * kEight, o.p.m - 1) * o.rs + k * o.cs;
         if (sizeof(T) == sizeof(float) && a.fours && left >= kOfThread) {
             set_four(s[r], __ldg((const float4 *)from));
             continue;
@@ -163,12 +163,13 @@ template <int kRows> __device__ inline void add_chunk(Sums<kRows> &sum, const Of
 /* A warp's sums over its chunks: of each round of all warps of the cluster one, or, of a W along k, two
  * neighbours, which share lines of 128 bytes. */
 template <int kRows, Layout kLayout, typename T>
-__device__ inline void sum_chunks(Sums<kRows> &sum, const FewArgs &a, int j, int number, int numbers)
+__device__ inline void sum_chunks(Sums<kRows> &sum, const SmallArgs &a, int j, int number, int numbers)
 {
     constexpr int kTogether = kLayout == kAlongK ? kAhead : 1;
     static_assert(kAhead % kTogether == 0, "chunks that are read together are as many as are on their way");
     const GemmArgs &p = a.out.p;
     const int lane = threadIdx.x % kWarp, g = lane / 4, first = kOfThread * (lane % 4);
+    const int i0 = (int)blockIdx.y * kRows + g;
     const int chunks = p.k / kPiece;
     int chunk = number * kTogether, next = chunk; /* to be multiplied, and to be read */
     OfW w[kAhead];
@@ -180,7 +181,7 @@ __device__ inline void sum_chunks(Sums<kRows> &sum, const FewArgs &a, int j, int
     const auto read = [&](int u) {
         if (next < chunks) {
             columns.read(w[u], p);
-            read_s<kRows, T>(s[u], a, next * kPiece + first, g);
+            read_s<kRows, T>(s[u], a, i0, next * kPiece + first);
             columns.move((int64_t)further(u) * kPiece * p.wks);
         }
         next += further(u);
@@ -200,7 +201,7 @@ __device__ inline void sum_chunks(Sums<kRows> &sum, const FewArgs &a, int j, int
     if (chunk > chunks || p.k % kPiece == 0) return;
     const int k = chunks * kPiece + first, left = p.k - k; /* the last chunk is not whole */
     Columns<kLayout>(p, j, k, g).read_last(w[0], p, left);
-    read_s<kRows, T>(s[0], a, k, g, left);
+    read_s<kRows, T>(s[0], a, i0, k, left);
     add_chunk<kRows>(sum, w[0], s[0]);
 }
 
@@ -212,7 +213,7 @@ __device__ inline bool begins(const Gate &gate)
     return !gate.counts || (!gate.there && counted_many(gate));
 }
 
-/* out := beta out + alpha S W, and the epilogue,  S[m, k] of any density, m <= kRows, W[k, n].
+/* out := beta out + alpha S W, and the epilogue,  S[m, k] of any density, W[k, n].
  *
  * Mapping   grid (cluster * tiles of 32 columns); all warps of a cluster have the same columns and take
  * chunks of sixteen k in turn, so that neighbouring rows of W are read at a time. Layout    any of W by rows
@@ -221,13 +222,13 @@ __device__ inline bool begins(const Gate &gate)
  * which cut off what they add, sums of these by f32 additions; then warps of a block, then blocks, ascending.
  * Limit     DRAM: 19.9 us for 8 x 4096 x 4096, 31.1 for 8 x 5000 x 5000 (H200, 2026-11-27). */
 template <int kRows, Layout kLayout, typename T>
-__global__ __launch_bounds__(most_warps(kRows) * kWarp) void stream_few(const __grid_constant__ FewArgs a)
+__global__ __launch_bounds__(most_warps(kRows) * kWarp) void stream_small(const __grid_constant__ SmallArgs a)
 {
     LACUNA_DYNAMIC_SHARED(float, sums); /* [warp][row][column] */
-    constexpr int kOfWarp = kRows * kTile, kQuads = kTile / 4;
+    constexpr int kOfWarp = kRows * kSmallTile, kQuads = kSmallTile / 4;
     const GemmArgs &p = a.out.p;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
-    const int cluster = a.cluster, rank = blockIdx.x % cluster, j = blockIdx.x / cluster * kTile;
+    const int cluster = a.cluster, rank = blockIdx.x % cluster, j = blockIdx.x / cluster * kSmallTile;
     if (!begins(a.gate)) return;
     Sums<kRows> sum = {};
     sum_chunks<kRows, kLayout, T>(sum, a, j, rank * warps + warp, cluster * warps);
@@ -237,7 +238,7 @@ __global__ __launch_bounds__(most_warps(kRows) * kWarp) void stream_few(const __
     for (int r = 0; r < kRows / kEight; r++)
 #pragma unroll
         for (int e = 0; e < 8; e++)
-            sums[warp * kOfWarp + (r * kEight + 2 * (lane % 4) + e % 2) * kTile +
+            sums[warp * kOfWarp + (r * kEight + 2 * (lane % 4) + e % 2) * kSmallTile +
                  Columns<kLayout>::number(lane / 4, e / 2)] = sum[r][e / 4][e % 4];
     __syncthreads();
     if (cluster > 1) { /* those of the block, where the first warp has put its own */
@@ -246,21 +247,21 @@ __global__ __launch_bounds__(most_warps(kRows) * kWarp) void stream_few(const __
         cluster_sync(cluster);
     }
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-    const int quads = p.m * kQuads;
+    const int i0 = (int)blockIdx.y * kRows, rows = min(kRows, p.m - i0), quads = rows * kQuads;
     for (int quad = (int)threadIdx.x; quad - lane < quads; quad += (int)blockDim.x) {
-        const Cell<int> at = cell_of(quad, p.m, kQuads, p.cs <= p.rs);
+        const Cell<int> at = cell_of(quad, rows, kQuads, p.cs <= p.rs);
         const bool mine = quad < quads && j + 4 * at.column < p.n && at.row % cluster == rank;
         float x[4] = {};
         if (mine) {
-            const float *const from = sums + at.row * kTile + 4 * at.column;
+            const float *const from = sums + at.row * kSmallTile + 4 * at.column;
             for (int part = 0; part < (cluster > 1 ? cluster : warps); part++) {
                 const float4 more = cluster > 1 ? cluster_load4(cluster_address(from, part, cluster))
                                                 : *(const float4 *)(from + part * kOfWarp);
                 x[0] += more.x, x[1] += more.y, x[2] += more.z, x[3] += more.w;
             }
         }
-        mend_sums<1>(a.out, x, at.row, j + 4 * at.column, mine);
-        if (mine) store_quad(a.out, x, at.row, j + 4 * at.column, alpha, beta);
+        mend_sums<1>(a.out, x, i0 + at.row, j + 4 * at.column, mine);
+        if (mine) store_quad(a.out, x, i0 + at.row, j + 4 * at.column, alpha, beta);
     }
     if (cluster > 1) cluster_sync(cluster); /* others may still read this block's sums */
 }
@@ -271,11 +272,11 @@ __global__ __launch_bounds__(most_warps(kRows) * kWarp) void stream_few(const __
 struct Cut {
     int warps, cluster;
 };
-Cut cut_few(int rows, int64_t n, int64_t k, int sms)
+Cut cut_small(int rows, int64_t m, int64_t n, int64_t k, int sms)
 {
     constexpr double kPlaced = 0.92; /* of all places, that clusters find room in */
     constexpr int kMostBlocks = 5;   /* of a multiprocessor, where there are too many for all at once */
-    const int64_t tiles = ceil_div(n, kTile), chunks = ceil_div(k, kPiece);
+    const int64_t tiles = ceil_div(m, rows) * ceil_div(n, kSmallTile), chunks = ceil_div(k, kPiece);
     Cut best = {};
     int64_t best_warps = 0;
     for (int cluster = 1; cluster <= kMaxCluster; cluster++) {
@@ -296,22 +297,23 @@ template <Layout kLayout_> struct Of {
     static constexpr Layout kLayout = kLayout_;
 };
 
-template <int kRows> lac_status_t launch_rows(FewArgs a, const lac_cuda_product_t *p, cudaStream_t stream)
+template <int kRows> lac_status_t launch_rows(SmallArgs a, const lac_cuda_product_t *p, cudaStream_t stream)
 {
-    const Cut cut = cut_few(kRows, p->n, p->k, current_device().sms);
+    const Cut cut = cut_small(kRows, p->m, p->n, p->k, current_device().sms);
     /* Blocks that come while those of the counting launch are there find room in the wrong places: 10 x 5000
      * x 5000, W along k, 63 us in place of 37 (H200, 2026-11-27). */
-    const bool early = kRows == kLeastFew || !a.gate.counts || a.gate.there;
+    const bool early = kRows == kFewRows || !a.gate.counts || a.gate.there;
     a.cluster = cut.cluster;
-    const Launch l = {dim3((unsigned)(cut.cluster * ceil_div(p->n, kTile))),
-                      dim3((unsigned)(cut.warps * kWarp)),
-                      sizeof(float) * (size_t)(cut.warps * kRows * kTile),
-                      cut.cluster,
-                      early,
-                      stream};
+    const Launch l = {
+        dim3((unsigned)(cut.cluster * ceil_div(p->n, kSmallTile)), (unsigned)ceil_div(p->m, kRows)),
+        dim3((unsigned)(cut.warps * kWarp)),
+        sizeof(float) * (size_t)(cut.warps * kRows * kSmallTile),
+        cut.cluster,
+        early,
+        stream};
     const auto run = [&](auto layout) {
-        return a.out.bytes ? launch(stream_few<kRows, decltype(layout)::kLayout, uint8_t>, l, a)
-                           : launch(stream_few<kRows, decltype(layout)::kLayout, float>, l, a);
+        return a.out.bytes ? launch(stream_small<kRows, decltype(layout)::kLayout, uint8_t>, l, a)
+                           : launch(stream_small<kRows, decltype(layout)::kLayout, float>, l, a);
     };
     const bool aligned_w = w_aligned(p);
     if (p->order == LAC_CUDA_COLS) return aligned_w ? run(Of<kAlongK>()) : run(Of<kAlongKSingles>());
@@ -320,12 +322,12 @@ template <int kRows> lac_status_t launch_rows(FewArgs a, const lac_cuda_product_
 
 } // namespace
 
-lac_status_t multiply_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Gate &gate,
-                          cudaStream_t stream)
+lac_status_t multiply_small(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Gate &gate,
+                            cudaStream_t stream)
 {
-    const FewArgs a = {output_of(p, s), gate, 1,
-                       s->dt == LAC_F32 && s->cs == 1 && s->rs % kOfThread == 0 && aligned(s->data, 16)};
-    return p->m <= kLeastFew ? launch_rows<kLeastFew>(a, p, stream) : launch_rows<kMostFew>(a, p, stream);
+    const SmallArgs a = {output_of(p, s), gate, 1,
+                         s->dt == LAC_F32 && s->cs == 1 && s->rs % kOfThread == 0 && aligned(s->data, 16)};
+    return p->m <= kFewRows ? launch_rows<kFewRows>(a, p, stream) : launch_rows<kGroupRows>(a, p, stream);
 }
 
 } // namespace streamed
