@@ -235,7 +235,7 @@ static void test_unprepared_choice(lac_ctx_t *ctx)
     gpu_case_t x;
     job_t job = {&x, "cublas", NULL, {0}};
     lac_graph_t *recording = NULL;
-    if (gpu_case_make(&x, ctx, "sgemm:NN:10x3000x2000:A=bern0.001/p:metaA=density:B=dense/p:s4") &&
+    if (gpu_case_make(&x, ctx, "sgemm:NN:50x3000x2000:A=bern0.001/p:metaA=density:B=dense/p:s4") &&
         gpu_expect(call(&job), LAC_OK, "cublas")) {
         job.route = NULL;
         if (gpu_expect(lac_graph_capture(ctx, call, &job, 1, &recording), LAC_OK, x.text)) {

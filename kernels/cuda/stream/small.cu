@@ -274,21 +274,22 @@ struct Cut {
 };
 Cut cut_small(int rows, int64_t m, int64_t n, int64_t k, int sms)
 {
-    constexpr double kPlaced = 0.92; /* of all places, that clusters find room in */
+    constexpr double kPlaced = 0.92; /* of all places, that clusters of more than two blocks find room in */
+    constexpr double kGain = 1.15;   /* of warps, for which blocks are to meet those of a larger cluster */
     constexpr int kMostBlocks = 5;   /* of a multiprocessor, where there are too many for all at once */
     const int64_t tiles = ceil_div(m, rows) * ceil_div(n, kSmallTile), chunks = ceil_div(k, kPiece);
     Cut best = {};
-    int64_t best_warps = 0;
-    for (int cluster = 1; cluster <= kMaxCluster; cluster++) {
-        const double places = cluster > 1 ? kPlaced * sms : sms;
-        int64_t blocks = (int64_t)((double)(tiles * cluster) / places) + 1;
-        if ((double)(tiles * cluster) <= (double)(blocks - 1) * places) blocks--;
-        if (cluster > 1 && (blocks > most_warps(rows) || 2 * cluster > chunks)) break;
-        if (blocks > most_warps(rows)) blocks = kMostBlocks;
-        const int64_t warps =
-            max<int64_t>(1, min(most_warps(rows) / blocks, chunks / (2 * cluster))); /* two chunks each */
-        if (tiles * cluster * warps > best_warps)
-            best = {(int)warps, cluster}, best_warps = tiles * cluster * warps;
+    double best_warps = 0.0;
+    for (int cluster = 1; cluster <= kMaxCluster && (cluster == 1 || 2 * cluster <= chunks); cluster++) {
+        const int places = max(1, cluster > 2 ? (int)(kPlaced * sms) : sms);
+        int64_t blocks = ceil_div(tiles * cluster, places);
+        if (blocks > most_warps(rows) / min(cluster, 2)) {
+            if (cluster > 1) break;
+            blocks = kMostBlocks;
+        }
+        const int64_t warps = max<int64_t>(1, min(most_warps(rows) / blocks, chunks / (2 * cluster)));
+        if ((double)(tiles * cluster * warps) > kGain * best_warps)
+            best = {(int)warps, cluster}, best_warps = (double)(tiles * cluster * warps);
     }
     return best;
 }

@@ -45,17 +45,19 @@ inline Pieces pieces_of(int64_t m, int64_t n, int64_t k)
     return {ceil_div(m, kGroupRows), ceil_div(n, kSmallTile), ceil_div(k, kPiece)};
 }
 
-/* Whether small.cu makes the product: up to so many pieces for each multiprocessor it is faster than launches
- * one behind the other. 64 x 784 x 4096 (190 pieces) takes 15.2 us in place of 16.6, 64 x 2048 x 2048
- * (248) 18.9 and 18.4; 10 x 5000 x 5000 (372) 34.4 and 37.5, 10 x 10000 x 10000 (1482) 131 and 118 (H200,
+/* Whether small.cu makes the product: up to so many pieces for each multiprocessor, where what comes before
+ * and behind the pieces of k counts as two more, it is faster than launches one behind the other. 64 x 784 x
+ * 4096 (198 pieces) takes 15.2 us in place of 16.6, 64 x 2048 x 2048 (252) 18.9 and 18.4, 784 x 64 x 4096
+ * (285) 26.4 and 15.4; 10 x 5000 x 5000 (375) 34.4 and 37.5, 10 x 10000 x 10000 (1487) 131 and 118 (H200,
  * 2026-11-27). */
 inline bool takes_small(int64_t m, int64_t n, int64_t k, bool w_aligned, int sms)
 {
     constexpr int kMostPieces = 200, kMostOfOneGroup = 380;
     if (m <= kFewRows) return true;
     const Pieces p = pieces_of(m, n, k);
-    if (p.groups == 1) return !w_aligned || p.tiles * p.chunks <= kMostOfOneGroup * sms;
-    return p.groups * p.tiles * p.chunks <= kMostPieces * sms;
+    const int64_t pieces = p.groups * p.tiles * (p.chunks + 2);
+    if (p.groups == 1) return !w_aligned || pieces <= kMostOfOneGroup * sms;
+    return pieces <= kMostPieces * sms;
 }
 
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
