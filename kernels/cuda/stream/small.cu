@@ -242,8 +242,12 @@ __global__ __launch_bounds__(most_warps(kRows) * kWarp) void stream_small(const 
                  Columns<kLayout>::number(lane / 4, e / 2)] = sum[r][e / 4][e % 4];
     __syncthreads();
     if (cluster > 1) { /* those of the block, where the first warp has put its own */
-        for (int e = (int)threadIdx.x; e < kOfWarp; e += (int)blockDim.x)
-            for (int w = 1; w < warps; w++) sums[e] += sums[w * kOfWarp + e];
+        for (int e = (int)threadIdx.x; e < kOfWarp; e += (int)blockDim.x) {
+            float x = sums[e];
+#pragma unroll 4
+            for (int w = 1; w < warps; w++) x += sums[w * kOfWarp + e];
+            sums[e] = x;
+        }
         cluster_sync(cluster);
     }
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
@@ -254,6 +258,7 @@ __global__ __launch_bounds__(most_warps(kRows) * kWarp) void stream_small(const 
         float x[4] = {};
         if (mine) {
             const float *const from = sums + at.row * kSmallTile + 4 * at.column;
+#pragma unroll 4
             for (int part = 0; part < (cluster > 1 ? cluster : warps); part++) {
                 const float4 more = cluster > 1 ? cluster_load4(cluster_address(from, part, cluster))
                                                 : *(const float4 *)(from + part * kOfWarp);
