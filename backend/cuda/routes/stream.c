@@ -21,17 +21,18 @@
 #define PIECES_US   8.0                  /* where its rows are no pieces of 16 bytes: 74 to 89 us for 42, */
 #define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
 #define PRODUCTS_US 4.0e-9               /* of a step, for each byte of S and byte of W; H200, 2026-11-27 */
-/* Small products, fitted on an H200, 2026-11-27: */
-#define SMALL_US    1.0     /* from the launch on, and behind the last element, and */
-#define CHUNK_US    0.02    /* ... for each piece of k, of which there are */
-#define CHUNKS_MOST 64.0    /* ... so many that are one behind the other; */
-#define PIECE_US    0.52e-3 /* a piece, spread over so many */
-#define BLOCK_US    1.2e-3  /* ... and a block that takes another one's place */
-#define PROCESSORS  132.0   /* ... multiprocessors; or memory: */
-#define FEW_ROWS    8       /* up to so many rows of S W comes at */
-#define FEW_SHARE   0.80    /* ... so much of its rate, */
-#define ALONG_SHARE 0.94    /* ... along k so much of that, */
-#define MORE_SHARE  0.85    /* ... and of more rows */
+/* Small products, fitted on an H200 to the random products of regret.json, 2026-11-27: */
+#define FEW_ROWS    8      /* up to so many rows of S it takes */
+#define FEW_US      0.3    /* ... from the launch on, and behind the last element, */
+#define GROUP_US    0.8    /* ... with more rows, and */
+#define BLOCK_US    2.0e-3 /* ... a block that takes another one's place, and */
+#define CHUNK_US    0.045  /* ... for each piece of k, of which there are */
+#define CHUNKS_MOST 64.0   /* ... so many that are one behind the other; */
+#define PIECE_US    0.5e-3 /* a piece, spread over so many */
+#define PROCESSORS  132.0  /* ... multiprocessors; or memory: */
+#define FEW_SHARE   0.80   /* W from memory, so much of its rate, */
+#define ALONG_SHARE 0.94   /* ... along k so much of that, */
+#define MORE_SHARE  0.85   /* ... and of more rows */
 
 static bool is_matrix(const lac_sided_t *s)
 {
@@ -114,8 +115,8 @@ static double small_us(const lac_cuda_product_t *p, const lac_cuda_stream_shape_
     double rate = FEW_SHARE * machine->cuda_dram_gbps * 1e3, spread = PROCESSORS / machine->cuda_processors;
     if (p->order == LAC_CUDA_COLS) rate *= ALONG_SHARE;
     if (p->m > FEW_ROWS) rate *= MORE_SHARE;
-    return machine->cuda_launch_us + SMALL_US + CHUNK_US * fmin((double)cut->steps, CHUNKS_MOST) +
-           BLOCK_US * spread * (double)cut->blocks +
+    double around = p->m > FEW_ROWS ? GROUP_US + BLOCK_US * spread * (double)cut->blocks : FEW_US;
+    return machine->cuda_launch_us + around + CHUNK_US * fmin((double)cut->steps, CHUNKS_MOST) +
            fmax(PIECE_US * spread * (double)cut->items, (double)cut->w_bytes / rate);
 }
 

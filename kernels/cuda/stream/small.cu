@@ -321,9 +321,9 @@ template <int kRows> lac_status_t launch_rows(SmallArgs a, const lac_cuda_produc
         return a.out.bytes ? launch(stream_small<kRows, decltype(layout)::kLayout, uint8_t>, l, a)
                            : launch(stream_small<kRows, decltype(layout)::kLayout, float>, l, a);
     };
-    const bool aligned_w = w_aligned(p);
-    if (p->order == LAC_CUDA_COLS) return aligned_w ? run(Of<kAlongK>()) : run(Of<kAlongKSingles>());
-    return aligned_w && p->n % kOfThread == 0 ? run(Of<kByRows>()) : run(Of<kByRowsSingles>());
+    const bool singles = !w_aligned(p) || (p->order == LAC_CUDA_ROWS && p->n % kOfThread);
+    if (p->order == LAC_CUDA_COLS) return singles ? run(Of<kAlongKSingles>()) : run(Of<kAlongK>());
+    return singles ? run(Of<kByRowsSingles>()) : run(Of<kByRows>());
 }
 
 } // namespace
