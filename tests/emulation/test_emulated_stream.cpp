@@ -270,7 +270,7 @@ void check_forms()
     for (int64_t m : {40, 65, 97, 130})
         for (const auto &f : forms) {
             Case c = {};
-            c.m = m, c.n = 140, c.k = 290, c.alpha = 1.0f, c.seed = seed++, c.device = EMULATED_LEAST_HOPPER;
+            c.m = m, c.n = 140, c.k = 200, c.alpha = 1.0f, c.seed = seed++, c.device = EMULATED_LEAST_HOPPER;
             c.spread = f.spread, c.of_w = f.of_w, c.power_s = f.power_s, c.power_w = f.power_w,
             c.every = f.every;
             c.small_row = f.small_row, c.small_element = f.small_element;
@@ -306,7 +306,7 @@ void check_passes()
     unsigned seed = 1000;
     for (int64_t m : {8, 9, 16, 17, 32, 33, 48, 49, 56, 57, 64, 65, 96, 97, 112, 113, 128, 129, 225}) {
         Case c = {};
-        c.m = m, c.n = 20, c.k = m > 64 ? 700 : 1700, c.alpha = 1.0f, c.seed = seed++;
+        c.m = m, c.n = 200, c.k = m > 64 ? 90 : 220, c.alpha = 1.0f, c.seed = seed++;
         c.device = EMULATED_LEAST_HOPPER;
         check(c);
     }
