@@ -14,10 +14,10 @@ namespace streamed
 namespace
 {
 
-constexpr int kOfThread = 4;   /* columns of a tile, and neighbouring k of a chunk     */
-constexpr int kEight = 8;      /* rows of S of an instruction                         */
-constexpr int kMaxCluster = 8; /* blocks                                              */
-constexpr int kAhead = 2;      /* chunks of a warp that are on their way              */
+constexpr int kOfThread = 4;   /* columns of a tile, and neighbouring k of a chunk */
+constexpr int kEight = 8;      /* rows of S of an instruction                      */
+constexpr int kMaxCluster = 8; /* blocks                                           */
+constexpr int kAhead = 2;      /* chunks of a warp that are on their way           */
 
 /* Warps of a multiprocessor: by how many registers a thread needs. 8 x 5000 x 5000 with three chunks ahead,
  * and sixteen warps, 0.3 us more, along k 1 us (H200, 2026-11-27). */
@@ -215,11 +215,13 @@ __device__ inline bool begins(const Gate &gate)
 
 /* out := beta out + alpha S W, and the epilogue,  S[m, k] of any density, W[k, n].
  *
- * Mapping   grid (cluster * tiles of 32 columns); all warps of a cluster have the same columns and take
- * chunks of sixteen k in turn, so that neighbouring rows of W are read at a time. Layout    any of W by rows
- * or along k, loads of 16 bytes where it is aligned; any of S, loads of 16 bytes where its rows are. Bytes W
- * once; S once for each tile, from cache. Order     a warp's chunks ascending: sixteen k in the tensor cores,
- * which cut off what they add, sums of these by f32 additions; then warps of a block, then blocks, ascending.
+ * Mapping   grid (cluster * tiles of 32 columns, groups of kRows rows); all warps of a cluster have the same
+ *           columns and take chunks of sixteen k in turn: neighbouring rows of W are read at a time.
+ * Layout    any of W by rows or along k, loads of 16 bytes where it is aligned; any of S, loads of 16 bytes
+ *           where its rows are.
+ * Bytes     W once, from cache for further groups of rows; S once for each tile, from cache.
+ * Order     a warp's chunks ascending: sixteen k in the tensor cores, which cut off what they add, sums of
+ *           these by f32 additions; then warps of a block, then blocks, ascending.
  * Limit     DRAM: 19.9 us for 8 x 4096 x 4096, 31.1 for 8 x 5000 x 5000 (H200, 2026-11-27). */
 template <int kRows, Layout kLayout, typename T>
 __global__ __launch_bounds__(most_warps(kRows) * kWarp) void stream_small(const __grid_constant__ SmallArgs a)

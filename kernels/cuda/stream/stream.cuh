@@ -11,8 +11,9 @@ namespace lacuna
 namespace streamed
 {
 
-constexpr int kStep = 32; /* k of a step: a stage of the pipeline                  */
-constexpr int kHalves = 2, kPiece = kStep / kHalves; /* of a step; k of one */
+constexpr int kStep = 32;          /* k of a step: a stage of the pipeline                  */
+constexpr int kHalves = 2;         /* of a step                                             */
+constexpr int kPiece = 16;         /* k of one                                              */
 constexpr int kCore = 8;           /* rows of S of a core matrix of wgmma                   */
 constexpr int kSlots = 4;          /* k of it, of a row: 16 bytes                           */
 constexpr int kGroupColumns = 128; /* of W, of a block                                      */
@@ -25,6 +26,7 @@ constexpr int kManyRows = 128;     /* for which a block has as many sums of fewe
 constexpr int kMaxParts = 32;      /* of k                                                  */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one               */
 constexpr int kThinSteps = 16;     /* of a k that is not cut                                */
+static_assert(kHalves * kPiece == kStep, "halves are whole pieces");
 
 /* Six products of bf16 in place of three of TF32, where a single term's error would show in a sum: */
 constexpr int kFewTerms = 16;    /* where a row of S has fewer nonzeros on average,    */
