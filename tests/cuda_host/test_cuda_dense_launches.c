@@ -564,16 +564,15 @@ static void test_cusparse_kept(void **state)
     assert_int_equal(standin_count("cusparseCreateCsr"), 0);
 }
 
-/* The shorter side is S, whichever it is; W lies by rows or by columns; nothing that is not aligned. */
+/* The shorter side is S, whichever it is; W lies by rows or by columns; nothing that is not aligned, unless
+ * the product is small. */
 static void test_stream(void **state)
 {
     (void)state;
-    lac_dim_t m = 20, k = 500, n = 3000;
+    lac_dim_t m = 20, k = 500, n = 3000, large = 40000;
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
               bt = cuda_host_columns(ctx, k, n), w = cuda_host_rows(ctx, n, k),
-              s = cuda_host_columns(ctx, k, m), d = cuda_host_rows(ctx, n, m),
-              odd = cuda_host_matrix(ctx, LAC_F32, k, n, n + 1, 1, 0),
-              late = cuda_host_matrix(ctx, LAC_F32, k, n, n, 1, 1);
+              s = cuda_host_columns(ctx, k, m), d = cuda_host_rows(ctx, n, m);
     expect_bytes("stream", "", &a, &b, &c, cuda_host_piece(lac_cuda_stream_bytes(m, n, k)));
     const standin_launch_t *l = cuda_host_launch(ctx, "stream", &a, &b, &c, "lac_cuda_stream");
     EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_ROWS, n, n, 1, k, 1);
@@ -583,13 +582,15 @@ static void test_stream(void **state)
     l = cuda_host_launch(ctx, "stream", &w, &s, &d, "lac_cuda_stream");
     EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_COLS, k, 1, m, k, 1);
     expect_pointer(l, "p.w", w.buf), expect_pointer(l, "s.data", s.buf), expect_pointer(l, "p.out", d.buf);
-    const lac_obj_t *refused[] = {&odd, &late};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
+        lac_dim_t columns = i < 2 ? n : large;
+        lac_obj_t off = cuda_host_matrix(ctx, LAC_F32, k, columns, columns + i % 2, 1, !(i % 2)),
+                  out = cuda_host_rows(ctx, m, columns);
         lac_decision_t decision;
         lac_call_opts_t call = {.size = sizeof call, .route = "stream"};
         float one = 1.0f;
-        unit_expect(lac_explain(ctx, &one, &a, refused[i], &one, &c, &call, &decision), LAC_OK, "explain");
-        assert_string_not_equal(decision.route, "stream");
+        unit_expect(lac_explain(ctx, &one, &a, &off, &one, &out, &call, &decision), LAC_OK, "explain");
+        assert_int_equal(strcmp(decision.route, "stream") == 0, i < 2);
     }
 }
 
