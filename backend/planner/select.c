@@ -63,8 +63,8 @@ bool lac_route_too_dense(const lac_route_t *route, const lac_problem_t *p, doubl
 }
 
 /* What the prediction of our faster dense kernel counts for beside a vendor's product, until it was measured:
- * of random products, 70 took 1.15 times as long as tiles are predicted, 12 by stream as much, and 340 small
- * ones as long, +- 12 % (h200/regret.json, 2026-11-27). */
+ * of random products, 70 took 1.15 times as long as tiles are predicted, and 12 by stream as much; 340 small
+ * ones, to which their times are fitted, as long, +- 12 % (h200/regret.json, 2026-11-27). */
 #define FAST_DOUBT 1.15
 /* What its measured time counts for beside a measured one of the vendor's: a call that is timed by itself may
  * take less than one among others. */

@@ -314,8 +314,7 @@ void check_passes()
 
 /* Few rows, and small products, in one launch: tiles and k that are whole, and that are not, of a W and an S
  * that are aligned, and that are not; so many columns that several blocks share a processor, so few that
- * blocks share a tile.
- */
+ * blocks share a tile. */
 void check_small()
 {
     unsigned seed = 3000;

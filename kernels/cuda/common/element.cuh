@@ -65,6 +65,18 @@ __device__ inline float power_of_two(int e)
     return __int_as_float((127 + e) << 23);
 }
 
+/* Two floats as so many bf16 each, hi above, lo below: the nearest one, then the nearest of what is left. The
+ * sum of three is the float, unless one of them is subnormal; an Inf or NaN leaves NaN. */
+template <int kSplits> __device__ inline void split_bf16(float lo, float hi, uint32_t (&split)[kSplits])
+{
+#pragma unroll
+    for (int p = 0; p < kSplits; p++) {
+        split[p] = nearest_bf16(lo, hi);
+        lo -= __uint_as_float(split[p] << 16);
+        hi -= __uint_as_float(split[p] & 0xffff0000u);
+    }
+}
+
 /* An element of an operand as a factor: a byte is an event, which counts 1. */
 __device__ inline float event_value(float x)
 {

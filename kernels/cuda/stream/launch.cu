@@ -118,8 +118,8 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     const streamed::Shape shape = streamed::shape_of(p, current_device().sms);
     const streamed::Space space = streamed::space_of(shape, workspace);
     const cudaStream_t queue = (cudaStream_t)stream;
-    if (shape.small) return streamed::multiply_small(p, s, {}, queue);
-    lac_status_t status = streamed::pack(streamed::pack_args(p, s, shape, space), queue);
+    lac_status_t status =
+        shape.small ? LAC_OK : streamed::pack(streamed::pack_args(p, s, shape, space), queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, {}, queue);
     return status || shape.direct ? status
                                   : streamed::add_parts(streamed::add_args(p, s, shape, space), {}, queue);

@@ -113,16 +113,10 @@ __device__ inline void read_s(OfS<kRows> &s, const SmallArgs &a, int i0, int k, 
     }
 }
 
-/* The same three bf16 as split_pair makes of each, by the instruction that rounds two floats. */
-__device__ inline SplitPair split_two(float x, float y)
+__device__ inline SplitPair split_two(const float *two)
 {
     SplitPair s;
-#pragma unroll
-    for (int i = 0; i < SixBf16::kSplits; i++) {
-        s.word[i] = nearest_bf16(x, y);
-        x -= __uint_as_float(s.word[i] << 16);
-        y -= __uint_as_float(s.word[i] & 0xffff0000u);
-    }
+    split_bf16(two[0], two[1], s.word);
     return s;
 }
 
@@ -136,15 +130,12 @@ template <int kRows> __device__ inline void add_chunk(Sums<kRows> &sum, const Of
 #pragma unroll
     for (int r = 0; r < kRows / kEight; r++)
 #pragma unroll
-        for (int two = 0; two < 2; two++) of_s[r][two] = split_two(s[r][2 * two], s[r][2 * two + 1]);
+        for (int two = 0; two < 2; two++) of_s[r][two] = split_two(s[r] + 2 * two);
 #pragma unroll
     for (int pair = 0; pair < kOfThread / 2; pair++) {
         SplitPair of_w[4];
 #pragma unroll
-        for (int word = 0; word < 4; word++) {
-            const float *const two = w[2 * pair + word % 2] + word / 2 * 2;
-            of_w[word] = split_two(two[0], two[1]);
-        }
+        for (int word = 0; word < 4; word++) of_w[word] = split_two(w[2 * pair + word % 2] + word / 2 * 2);
 #pragma unroll
         for (int r = 0; r < kRows / kEight; r++) {
             float acc[4] = {};

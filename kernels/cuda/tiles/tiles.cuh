@@ -252,13 +252,7 @@ constexpr float kScale = 0x1p24f, kUnscale = 0x1p-48f; /* of an operand; of a pr
  * what overflows when it is scaled leave a NaN or Inf. */
 __device__ inline void split_pair(float lo, float hi, uint32_t (&split)[kBf16Splits])
 {
-    lo *= kScale, hi *= kScale;
-#pragma unroll
-    for (int p = 0; p < kBf16Splits; p++) {
-        split[p] = nearest_bf16(lo, hi);
-        lo -= __uint_as_float(split[p] << 16);
-        hi -= __uint_as_float(split[p] & 0xffff0000u);
-    }
+    split_bf16(lo * kScale, hi * kScale, split);
 }
 
 /* x 2^e for e from -252 to 254, rounded once unless it is subnormal. */
