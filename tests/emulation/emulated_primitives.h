@@ -94,6 +94,17 @@ inline X load_if(bool live, const T *p, X otherwise)
     return live ? X(p[kAhead]) : otherwise;
 }
 
+inline void load_four_if(bool live, const uint32_t *p, uint32_t *x)
+{
+    EMULATED_REQUIRE(!live || (uintptr_t)p % 16 == 0);
+    for (int e = 0; e < 4; e++) x[e] = live ? p[e] : 0;
+}
+
+inline int kept(int x)
+{
+    return x;
+}
+
 struct LaneMasks {
     unsigned mine, below;
 };

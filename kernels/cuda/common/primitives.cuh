@@ -59,6 +59,13 @@ __device__ inline void store_shared_if(bool wanted, unsigned address, uint32_t x
                  : "memory");
 }
 
+/* x, which the compiler cannot know, and so keeps, in place of finding it anew wherever it is used. */
+__device__ inline int kept(int x)
+{
+    asm volatile("mov.b32 %0, %0;" : "+r"(x));
+    return x;
+}
+
 /* The bit of this lane, and those of the lanes below. As the compiler cannot know them, it keeps them. */
 struct LaneMasks {
     unsigned mine, below;
@@ -301,6 +308,14 @@ __device__ inline uint32_t load_if(bool live, const uint8_t *p, uint32_t otherwi
                  : "+r"(x)
                  : "l"(p), "r"((int)live));
     return x;
+}
+/* x[] := p[0 .. 4), 16-byte aligned, where `live`, else 0. */
+__device__ inline void load_four_if(bool live, const uint32_t *p, uint32_t *x)
+{
+    x[0] = x[1] = x[2] = x[3] = 0;
+    asm volatile("{ .reg .pred q; setp.ne.s32 q, %5, 0; @q ld.global.v4.b32 {%0, %1, %2, %3}, [%4]; }"
+                 : "+r"(x[0]), "+r"(x[1]), "+r"(x[2]), "+r"(x[3])
+                 : "l"(p), "r"((int)live));
 }
 __device__ inline int64_t load_if(bool live, const int64_t *p, int64_t otherwise)
 {

@@ -12,9 +12,11 @@ namespace
 constexpr int kWideCluster = 4;     /* blocks that share events where ranges are widened for it        */
 constexpr int kEventsWide = 6;      /* of a copy then, at least,                                       */
 constexpr int kEventsLess = 32;     /* and where fewer than four blocks share them                     */
-constexpr int kScanMax = 8192;      /* elements of a row of S that blocks scan themselves: two warps' trips */
-constexpr int kLargeCopies = 32768; /* sums in all copies of a block */
-constexpr int kFewEvents = 64;      /* of such a row: half the warps have enough to do                 */
+constexpr int kShortRow = 8192;     /* elements of S, up to                                            */
+constexpr int kFewEvents = 64;      /* of which half the warps have enough to do                       */
+constexpr int kLargeCopies = 32768; /* sums in all copies of a block                                   */
+constexpr int kMostRead = kMostThreads * kOctets * kOctet; /* elements of S that a block reads at once, */
+constexpr int kMostReadByAll = 5 << 20;                    /* and bytes that all of them read           */
 static_assert(kGrain % (4 * kMaxCluster) == 0, "parts of a range are of 16 bytes");
 
 /* Adding up ---------------------------------------------------------------------------------------------- */
@@ -59,6 +61,13 @@ __device__ inline void add_rest(const SegmentArgs &a, float *sums, const Segment
     }
 }
 
+/* A block's copies of the sums. */
+__device__ inline float *shared_sums()
+{
+    LACUNA_DYNAMIC_SHARED(float4, shared);
+    return (float *)shared;
+}
+
 /* Adds `count` segments, at most as many as the block has threads. Groups of lanes, adders, are dealt one
  * after the other. An adder has a copy of the sums, or its warp has one, or `turns` warps share one and add
  * in turn. */
@@ -68,40 +77,36 @@ __device__ inline void add_segments(const SegmentArgs &a, const Place &p, float 
 {
     constexpr int kAdders = kWarp / kLanes, kEvents = Batch<kLanes>::kEvents; /* of a warp; of an adder */
     const int step = a.warps * kAdders, j0 = p.range * a.columns;
-    float *const of_column = sums - j0;
+    const int of_column = kept((int)sizeof(float) * (int)(sums - shared_sums() - j0)); /* bytes */
+    const auto sum_of = [&](int column) -> float & {
+        return *(float *)((char *)shared_sums() + of_column + (int)sizeof(float) * column);
+    };
     for (int base = 0; base < count; base += kEvents * step) {
-        const int first = base + p.warp * kAdders,
-                  events =
-                      first < count ? min(kEvents, (count - first + step - 1) / step) : 0; /* of an adder */
-        const Segment *const mine = segments + first + p.lane / kLanes;
+        const Segment *const mine = segments + base + p.warp * kAdders + p.lane / kLanes;
+        const int left =
+            count - base - p.warp * kAdders; /* of those an adder of this warp has every step-th */
         Batch<kLanes> b;
-        if (events > 0) b.load(a, mine, events, step, p.lane);
+        b.load(a, mine, left, step, p.lane);
         if (a.turns == 0) {
-#pragma unroll
-            for (int u = 0; u < kEvents; u++) {
-                if (u >= events) break;
-                const float v = mine[u * step].v;
+            b.each_event(left, step, [&](int u) {
                 const int i = b.column[u][0], j = b.column[u][1]; /* never the same */
-                const float y = i >= 0 ? of_column[i] : 0.0f, z = j >= 0 ? of_column[j] : 0.0f;
-                if (i >= 0) of_column[i] = fmaf(v, b.x[u][0], y);
-                if (j >= 0) of_column[j] = fmaf(v, b.x[u][1], z);
+                const float y = i >= 0 ? sum_of(i) : 0.0f, z = j >= 0 ? sum_of(j) : 0.0f;
+                if (i >= 0) sum_of(i) = fmaf(b.v[u], b.x[u][0], y);
+                if (j >= 0) sum_of(j) = fmaf(b.v[u], b.x[u][1], z);
                 __syncwarp();
-            }
+            });
             if (b.longer)
 #pragma unroll 1
-                for (int u = 0; u < events; u++) add_rest<kLanes>(a, sums, mine[u * step], j0, p.lane);
+                for (int u = 0; u < kEvents; u++) add_rest<kLanes>(a, sums, mine[u * step], j0, p.lane);
         }
         for (int turn = 0; turn < a.turns; turn++) {
             if (p.warp % a.turns == turn)
-#pragma unroll
-                for (int u = 0; u < kEvents; u++) {
-                    if (u >= events) break;
-                    const Segment &s = mine[u * step];
+                b.each_event(left, step, [&](int u) {
 #pragma unroll
                     for (int w = 0; w < kWindows; w++)
-                        add_window<kLanes>(sums, b.column[u][w] - j0, s.v, b.x[u][w], p.lane);
-                    if (b.longer) add_rest<kLanes>(a, sums, s, j0, p.lane);
-                }
+                        add_window<kLanes>(sums, b.column[u][w] - j0, b.v[u], b.x[u][w], p.lane);
+                    if (b.longer) add_rest<kLanes>(a, sums, mine[u * step], j0, p.lane);
+                });
             if (a.turns > 1) __syncthreads();
         }
     }
@@ -301,7 +306,7 @@ Cut cut_of(Wanted w, const Device &device)
     };
     /* Many rows: two blocks a multiprocessor, of several ranges where they would not all find room at once.
      */
-    const bool little = w.k <= kScanMax && w.events <= kFewEvents;
+    const bool little = w.k <= kShortRow && w.events <= kFewEvents;
     c.warps = w.cut.warps ? w.cut.warps : blocks > sms || little ? 8 : kMostWarps;
     c.span = w.cut.span ? (int)min<int64_t>(w.cut.span, w.ranges) : 1;
     c.cluster = w.cut.cluster && device.hopper ? w.cut.cluster : 1;
@@ -356,6 +361,23 @@ bool adds_terms(const Wanted &w, const Cut &c, const Device &device)
            (c.turns == 1 || (c.lanes <= 8 && c.copies * columns >= kLargeCopies));
 }
 
+/* Whether blocks read a dense S themselves: `clusters` of so many blocks, which share each of its rows. If
+ * not, a launch before makes bits of it. */
+bool reads_itself(const Wanted &w, bool bytes, int64_t clusters, int blocks)
+{
+    if (w.cut.bits) return w.cut.bits < 0;
+    const int64_t size = bytes ? 1 : (int64_t)sizeof(float);
+    return w.k <= (int64_t)kMostRead * blocks && w.k * size * w.m * clusters <= kMostReadByAll;
+}
+
+/* Whether eight elements of S lie side by side, wherever a row is cut into such. */
+bool has_whole_octets(const lac_cuda_dense_t &s, int64_t m, int64_t k)
+{
+    const int64_t size = s.dt == LAC_U8 ? 1 : (int64_t)sizeof(float), least = min<int64_t>(16, kOctet * size);
+    return s.cs == 1 && k % kOctet == 0 && (uintptr_t)s.data % (uintptr_t)least == 0 &&
+           (m == 1 || s.rs * size % least == 0);
+}
+
 template <typename T, Source kSource>
 lac_status_t launch_lanes(int lanes, const Launch &l, const SegmentArgs &a)
 {
@@ -404,8 +426,10 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
     const bool terms = device.hopper && p->k > 0 && !s->list && adds_terms(wanted, c, device);
     const int64_t grid = ceil_div(wanted.ranges, c.span) * c.cluster;
     if (!terms && (c.copies == 0 || grid > INT32_MAX)) return LAC_ERR_EXTENT;
-    const bool prepares =
-        dense && !s->list && p->k > 0 && (terms || (wanted.cut.bits ? wanted.cut.bits > 0 : p->k > kScanMax));
+    const bool reads =
+        terms ? reads_itself(wanted, bytes, min(wanted.ranges, clusters_at_once(device)), kMaxCluster)
+              : reads_itself(wanted, bytes, grid / c.cluster, c.cluster);
+    const bool prepares = dense && !s->list && p->k > 0 && !reads;
 
     SegmentArgs a = {};
     a.p = make_gemm_args(p);
@@ -417,6 +441,7 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
     if (dense) {
         a.s = dense->data, a.srs = dense->rs, a.scs = dense->cs;
         a.values = bytes ? nullptr : (const float *)dense->data;
+        a.whole_octets = has_whole_octets(*dense, p->m, p->k);
     }
     if (s->rows) a.rows = *s->rows;
     if (s->lists) a.lists = *s->lists;
@@ -429,7 +454,7 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
         if (status != LAC_OK) return status;
     }
     const Source source = s->lists ? kLists : s->bits || prepares ? kBits : dense ? kDense : kRows;
-    if (terms) return run_terms(a, source, segments->width, wanted.entries, (cudaStream_t)stream);
+    if (terms) return run_terms(a, source, bytes, segments->width, wanted.entries, (cudaStream_t)stream);
     const Launch l = {dim3(unsigned(grid), unsigned(p->m)),
                       dim3(unsigned(c.warps * kWarp)),
                       c.shared,

@@ -16,14 +16,15 @@ constexpr int kMostThreads = kMostWarps * kWarp;
 constexpr int kMaxCluster = 8;   /* blocks that share the events of a range                       */
 constexpr int kUnitWords = 8;    /* times 32 elements of S: what blocks that share k take in turn */
 constexpr int kWordsAtOnce = 4;  /* of S's bits of a thread                                       */
-constexpr int kStretch = 1280;   /* words of a dense S that a block makes at once                 */
+constexpr int kOctet = 8;        /* elements of a dense S that a lane reads side by side          */
+constexpr int kOctets = 4;       /* of them in a word of bits                                     */
 constexpr int kQueue = 2048;     /* events of a block                                             */
 constexpr int kEventsAtOnce = 8; /* of an adder, in flight, or as many as it has lanes;           */
 constexpr int kWindows = 2;      /* times its lanes: entries of each                              */
 constexpr int kGrain = 32;       /* columns: a range is a multiple                                */
 constexpr int kMaxWidth = 14336; /* columns of a range: two copies fit beside kFinding bytes      */
 constexpr uint32_t kFar = 65535; /* entries before a range: so many, or more                      */
-static_assert(kStretch % kUnitWords == 0, "whole units");
+static_assert(kUnitWords * 32 == kWarp * kOctet && kOctets == kWordsAtOnce, "a warp reads a unit");
 
 /* Where a kernel finds the events of S. */
 enum Source { kDense, kBits, kRows, kLists };
@@ -46,6 +47,7 @@ struct SegmentArgs {
     const void *s;       /* dense */
     const float *values; /* of its events; NULL: ones */
     int64_t srs, scs;
+    bool whole_octets; /* each lies side by side, at a multiple of its size, and has eight elements */
     const int32_t *list;
     lac_cuda_event_bits_t bits;
     bool whole_bits; /* read 16 bytes at a time: those of a row end with its last word, and behind it is 0 */
@@ -74,30 +76,17 @@ __device__ inline Place place_of(const SegmentArgs &a)
 /* Shared memory of a block in which it finds its events. */
 struct Finding {
     Segment *segments; /* [threads]                              */
-    int *queue;        /* [kQueue]: events found                 */
-    uint32_t *words;   /* [kStretch]: bits of a dense S          */
+    int *queue;        /* [kQueue]: events found                  */
     int *totals;       /* [2][kMostWarps]: events that warps have */
 
     __device__ Finding(void *memory, int threads)
-        : segments((Segment *)memory), queue((int *)(segments + threads)),
-          words((uint32_t *)(queue + kQueue)), totals((int *)(words + kStretch))
+        : segments((Segment *)memory), queue((int *)(segments + threads)), totals(queue + kQueue)
     {
     }
 };
-constexpr size_t kFinding =
-    kMostThreads * sizeof(Segment) + sizeof(int) * (kQueue + kStretch + 2 * kMostWarps);
+constexpr size_t kFinding = kMostThreads * sizeof(Segment) + sizeof(int) * (kQueue + 2 * kMostWarps);
 
 /* Finding events ----------------------------------------------------------------------------------------- */
-
-/* Not 0 where the element at p is not 0, and there is one. */
-__device__ inline uint32_t load_bits(bool live, const float *p)
-{
-    return load_if(live, (const uint32_t *)p, 0u) << 1; /* without the sign: -0 is a 0 */
-}
-__device__ inline uint32_t load_bits(bool live, const uint8_t *p)
-{
-    return load_if(live, p, 0u);
-}
 
 /* Blocks of a cluster take units of neighbouring words, or listed events, in turn, so that a burst of events
  * is dealt out. */
@@ -113,36 +102,86 @@ __device__ inline int words_here(const SegmentArgs &a, const Place &p, int words
     return units > 0 ? ((units + a.cluster - 1) >> shift_of(a)) * kUnitWords : 0;
 }
 
-/* words[t] := the bits of this block's words from `begin` on, of a dense S; 32 elements of each lane in
- * flight. meanwhile(): done while they are. */
-template <typename T, typename Meanwhile>
-__device__ inline void scan_stretch(const SegmentArgs &a, const Place &p, uint32_t *words, int begin,
-                                    int count, Meanwhile meanwhile)
-{
-    constexpr int kUnits = kWarp / kUnitWords; /* that a warp has in flight */
-    const T *row = (const T *)a.s + p.i * a.srs;
-    const int64_t stride = 32 * a.scs;
-    for (int u0 = p.warp; u0 * kUnitWords < count; u0 += kUnits * a.warps) {
-        uint32_t x[kWarp];
-#pragma unroll
-        for (int u = 0; u < kUnits; u++) {
-            const int t = (u0 + u * a.warps) * kUnitWords;
-            const int64_t k = (int64_t)word_of(a, p, begin + t) * 32 + p.lane;
-            const T *at = row + k * a.scs;
-#pragma unroll
-            for (int b = 0; b < kUnitWords; b++)
-                x[u * kUnitWords + b] = load_bits(t < count && k + 32 * b < a.p.k, at + b * stride);
-        }
-        meanwhile();
-        uint32_t mine = 0;
-#pragma unroll
-        for (int b = 0; b < kWarp; b++) {
-            const unsigned word = __ballot_sync(kFull, x[b] != 0);
-            if (p.lane == b) mine = word;
-        }
-        const int t = (u0 + p.lane / kUnitWords * a.warps) * kUnitWords + p.lane % kUnitWords;
-        if (t < count) words[t] = mine;
+/* Eight elements of a dense S, side by side, and which of them are not 0: -0 is a 0. */
+template <typename T> struct Octet;
+template <> struct Octet<float> {
+    uint32_t x[kOctet];
+
+    __device__ inline void load(bool live, const float *at)
+    {
+        load_four_if(live, (const uint32_t *)at, x);
+        load_four_if(live, (const uint32_t *)at + 4, x + 4);
     }
+    __device__ inline uint32_t bits() const
+    {
+        uint32_t bits = 0;
+#pragma unroll
+        for (int e = 0; e < kOctet; e++) bits |= (x[e] << 1 ? 1u : 0u) << e;
+        return bits;
+    }
+    __device__ static inline uint32_t load_element(bool live, const float *at)
+    {
+        return load_if(live, (const uint32_t *)at, 0u) << 1;
+    }
+};
+template <> struct Octet<uint8_t> {
+    uint32_t x[2];
+
+    __device__ inline void load(bool live, const uint8_t *at)
+    {
+        const uint64_t both = (uint64_t)load_if(live, (const int64_t *)at, (int64_t)0);
+        x[0] = (uint32_t)both, x[1] = (uint32_t)(both >> 32);
+    }
+    __device__ static inline uint32_t bits_of_bytes(uint32_t y)
+    {
+        y |= y >> 4, y |= y >> 2, y |= y >> 1;        /* into the lowest bit of each byte, */
+        return (y & 0x01010101u) * 0x10204080u >> 28; /* of which no two meet               */
+    }
+    __device__ inline uint32_t bits() const { return bits_of_bytes(x[0]) | bits_of_bytes(x[1]) << 4; }
+    __device__ static inline uint32_t load_element(bool live, const uint8_t *at)
+    {
+        return load_if(live, at, 0u);
+    }
+};
+
+/* The first element of octet t of this block. */
+__device__ inline int first_of_octet(const SegmentArgs &a, const Place &p, int t)
+{
+    return ((t / kWarp * a.cluster + p.rank) * kWarp + t % kWarp) * kOctet;
+}
+
+/* The bits of a thread's octets, of which the block has `left`: kOctets of them, each a round of its
+ * `threads` and `step` elements behind the one before, the first at k. All are on their way before one is
+ * looked at where they are whole. meanwhile(): done while they are. */
+template <typename T, typename Meanwhile>
+__device__ inline uint32_t scan_octets(const SegmentArgs &a, const Place &p, int64_t k, int step, int left,
+                                       int threads, Meanwhile meanwhile)
+{
+    const T *const row = (const T *)a.s + p.i * a.srs;
+    uint32_t word = 0;
+    if (a.whole_octets) {
+        Octet<T> octet[kOctets];
+#pragma unroll
+        for (int u = 0; u < kOctets; u++) octet[u].load(k + u * step < a.p.k, row + k + u * step);
+        meanwhile();
+#pragma unroll
+        for (int u = 0; u < kOctets; u++)
+            if (u * threads < left) word |= octet[u].bits() << u * kOctet;
+        return word;
+    }
+    meanwhile();
+#pragma unroll 1
+    for (int u = 0; u < kOctets && u * threads < left; u++) {
+        uint32_t x[kOctet];
+#pragma unroll
+        for (int e = 0; e < kOctet; e++) {
+            const int64_t at = k + u * step + e;
+            x[e] = Octet<T>::load_element(at < a.p.k, row + at * a.scs);
+        }
+#pragma unroll
+        for (int e = 0; e < kOctet; e++) word |= (x[e] ? 1u : 0u) << (u * kOctet + e);
+    }
+    return word;
 }
 
 /* Entry t of this block's share of a list, as k of S; outside [0, k): there is none. */
@@ -182,8 +221,8 @@ __device__ inline Rank rank_in_block(const Place &p, int *totals, int warps, int
 }
 
 /* Finds the events of this block, those of a row of S that no other of its cluster has: use(count, from) for
- * so many at a time in the queue, ascending; from: of the events given, the queue's first. meanwhile(): done
- * while what is read first is on its way, and maybe again. */
+ * so many at a time in the queue, in an order that S's shape alone decides; from: of the events given, the
+ * queue's first. meanwhile(): done while what is read first is on its way, and maybe again. */
 template <typename T, Source kSource, typename Meanwhile, typename Use>
 __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Finding &f, Meanwhile meanwhile,
                                   Use use)
@@ -217,51 +256,43 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
             use(min(all - t0, threads), 0);
         }
     } else {
-        const int given = (int)ceil_div(a.p.k, 32);
-        const int all = words_here(a, p, given), stretch = kSource == kDense ? kStretch : all;
+        constexpr int kWords = kSource == kDense ? 1 : kWordsAtOnce;
+        const int all = words_here(a, p, (int)ceil_div(a.p.k, 32)) * (kSource == kDense ? kOctets : 1);
+        const bool fours = all > threads; /* a thread takes four words of bits, not one */
         int held = 0, buffer = 0;
-        for (int begin = 0; begin < all; begin += stretch) {
-            const int count = min(stretch, all - begin);
-            const bool fours = count > threads; /* a thread takes four words, not one */
-            if (kSource == kDense) {
-                scan_stretch<T>(a, p, f.words, begin, count, meanwhile);
-                meanwhile();
+        for (int t0 = 0; t0 < all; t0 += kWordsAtOnce * threads) {
+            const int t = t0 + (kSource != kDense && fours ? kWordsAtOnce : 1) * (int)threadIdx.x;
+            uint32_t word[kWords] = {};
+            const int first = kSource == kDense ? first_of_octet(a, p, t) : 32 * word_of(a, p, t);
+            const int between = threads * a.cluster * kOctet; /* a thread's octets */
+            if constexpr (kSource == kDense)
+                word[0] = scan_octets<T>(a, p, first, between, all - t0, threads, meanwhile);
+            else if (t < all)
+                load_words(a, p.i, first / 32, fours, word);
+            const auto k_of = [&](int w, int bit) {
+                return kSource == kDense ? first + bit / kOctet * between + bit % kOctet
+                                         : first + 32 * w + bit;
+            };
+            int mine = 0;
+#pragma unroll
+            for (int u = 0; u < kWords; u++) mine += __popc(word[u]);
+            const Rank rank = rank_in_block(p, f.totals + kMostWarps * buffer, a.warps, mine);
+            buffer ^= 1;
+            for (int taken = 0; taken < rank.all;) {
+                const int room = min(rank.all - taken, kQueue - held);
+                int at = rank.before - taken;
+                if (at < room && at + mine > 0)
+#pragma unroll
+                    for (int u = 0; u < kWords; u++)
+                        for (uint32_t left = word[u]; left; left &= left - 1, at++)
+                            if ((unsigned)at < (unsigned)room)
+                                f.queue[held + at] = k_of(u, __ffs((int)left) - 1);
+                taken += room, held += room;
+                if (held < kQueue) break;
                 __syncthreads();
+                use(held, 0);
+                held = 0;
             }
-            for (int t0 = 0; t0 < count; t0 += kWordsAtOnce * threads) {
-                const int t = t0 + (fours ? kWordsAtOnce : 1) * (int)threadIdx.x,
-                          w = word_of(a, p, begin + t);
-                uint32_t word[kWordsAtOnce] = {};
-                if (kSource == kDense) {
-#pragma unroll
-                    for (int u = 0; u < kWordsAtOnce; u++)
-                        word[u] = t < count && (u == 0 || fours) ? f.words[t + u] : 0;
-                } else if (t < count) {
-                    load_words(a, p.i, w, fours, word);
-                }
-                int mine = 0;
-#pragma unroll
-                for (int u = 0; u < kWordsAtOnce; u++) mine += __popc(word[u]);
-                const Rank rank = rank_in_block(p, f.totals + kMostWarps * buffer, a.warps, mine);
-                buffer ^= 1;
-                for (int taken = 0; taken < rank.all;) {
-                    const int room = min(rank.all - taken, kQueue - held);
-                    int at = rank.before - taken;
-                    if (at < room && at + mine > 0)
-#pragma unroll
-                        for (int u = 0; u < kWordsAtOnce; u++)
-                            for (uint32_t left = word[u]; left; left &= left - 1, at++)
-                                if ((unsigned)at < (unsigned)room)
-                                    f.queue[held + at] = 32 * (w + u) + __ffs((int)left) - 1;
-                    taken += room, held += room;
-                    if (held < kQueue) break;
-                    __syncthreads();
-                    use(held, 0);
-                    held = 0;
-                }
-            }
-            if (kSource == kDense && begin + stretch < all)
-                __syncthreads(); /* before words are written again */
         }
         meanwhile();
         __syncthreads();
@@ -343,28 +374,39 @@ template <int kLanes, int kMost = kEventsAtOnce> struct Batch {
     static constexpr int kEvents = min(kMost, kLanes);
     static_assert(kWindows == 2, "what load() loads");
     int column[kEvents][kWindows]; /* -1: none */
-    float x[kEvents][kWindows];
+    float x[kEvents][kWindows], v[kEvents];
     bool longer = false; /* there are more of one of the warp's */
 
-    /* Those of `events` of segments[0], segments[step] .. */
-    __device__ inline void load(const SegmentArgs &a, const Segment *segments, int events, int step, int lane)
+    /* Calls f(u) for event u, while u * step < left; four at a time, of which none waits for a branch. */
+    template <typename F> __device__ static inline void each_event(int left, int step, F f)
+    {
+        constexpr int kTogether = kEvents % 4 ? 1 : 4;
+#pragma unroll
+        for (int first = 0; first < kEvents; first += kTogether) {
+            if (first * step >= left) break;
+#pragma unroll
+            for (int u = first; u < min(kEvents, first + kTogether); u++) f(u);
+        }
+    }
+
+    /* Those of segments[0], segments[step] .. before segments[left]; behind are some that are empty. */
+    __device__ inline void load(const SegmentArgs &a, const Segment *segments, int left, int step, int lane)
     {
         const int at = lane % kLanes;
         const int32_t *const idx = a.w.idx + at;
         const float *const val = a.w.val + at;
         const bool values = a.w.val != nullptr;
         int longest = 0;
-#pragma unroll
-        for (int u = 0; u < kEvents; u++) {
-            if (u >= events) break;
+        each_event(left, step, [&](int u) {
             const Segment s = segments[u * step];
             const bool one = at < s.count, two = at + kLanes < s.count;
+            v[u] = s.v;
             longest = max(longest, s.count);
             column[u][0] = load_ahead<0>(one, idx, s.ahead, -1);
             x[u][0] = load_ahead<0>(one && values, val, s.ahead, 1.0f);
             column[u][1] = load_ahead<kLanes>(two, idx, s.ahead, -1);
             x[u][1] = load_ahead<kLanes>(two && values, val, s.ahead, 1.0f);
-        }
+        });
         longer = __any_sync(kFull, longest > kWindows * kLanes);
     }
 };
@@ -426,9 +468,10 @@ inline int *behind_pointers(const uint16_t *first, int64_t k, int64_t n, int64_t
 lac_status_t queue_event_bits(const lac_cuda_dense_t *s, int64_t m, int64_t k, uint32_t *bits,
                               cudaStream_t stream);
 
-/* The product by terms added up as integers, wherever S's events are but for kDense. Sets what says how it is
- * cut: a.ranges of so many columns are given. Needs clusters. */
-lac_status_t run_terms(SegmentArgs a, Source source, int64_t width, double entries, cudaStream_t stream);
+/* The product by terms added up as integers, wherever S's events are; bytes: in a dense S of bytes. Sets what
+ * says how it is cut: a.ranges of so many columns are given. Needs clusters. */
+lac_status_t run_terms(SegmentArgs a, Source source, bool bytes, int64_t width, double entries,
+                       cudaStream_t stream);
 
 } // namespace lacuna
 #endif

@@ -142,22 +142,19 @@ __device__ inline void each_term(const SegmentArgs &a, const Place &p, const Seg
     constexpr int kAdders = kWarp / kLanes, kEvents = Batch<kLanes, kTermEvents>::kEvents;
     constexpr int step = kMostWarps * kAdders;
     for (int first = p.warp * kAdders; first < count; first += kEvents * step) {
-        const int events = min(kEvents, (count - first + step - 1) / step);
+        const int left = count - first; /* of those an adder of this warp has every step-th */
         const Segment *const mine = segments + first + p.lane / kLanes;
         Batch<kLanes, kTermEvents> b;
-        b.load(a, mine, events, step, p.lane);
+        b.load(a, mine, left, step, p.lane);
         meanwhile();
-#pragma unroll
-        for (int u = 0; u < kEvents; u++) {
-            if (u >= events) break;
-            const float v = mine[u * step].v;
+        b.each_event(left, step, [&](int u) {
 #pragma unroll
             for (int w = 0; w < kWindows; w++)
-                if (b.column[u][w] >= 0) use(b.column[u][w], v * b.x[u][w]);
-        }
+                if (b.column[u][w] >= 0) use(b.column[u][w], b.v[u] * b.x[u][w]);
+        });
         if (!b.longer) continue;
 #pragma unroll 1
-        for (int u = 0; u < events; u++) {
+        for (int u = 0; u < kEvents && u * step < left; u++) {
             const Segment &s = mine[u * step];
             const int64_t from = s.ahead / (int64_t)sizeof(int32_t);
             for (int e = kWindows * kLanes + p.lane % kLanes; e < s.count; e += kLanes)
@@ -167,10 +164,10 @@ __device__ inline void each_term(const SegmentArgs &a, const Place &p, const Seg
 }
 
 /* Opens all events of this block, as many at a time as it has threads: use(count) of segments. */
-template <Source kSource, typename Use>
+template <typename T, Source kSource, typename Use>
 __device__ inline void each_fill(const SegmentArgs &a, const Place &p, const Finding &f, Use use)
 {
-    each_queue<float, kSource>(
+    each_queue<T, kSource>(
         a, p, f, [] {},
         [&](int count, int64_t from) {
             constexpr int threads = kMostThreads;
@@ -198,9 +195,10 @@ __device__ inline void each_fill(const SegmentArgs &a, const Place &p, const Fin
  * Limit     latency: a launch, the trips S, pointers and entries, a barrier of the cluster, and additions in
  *           other blocks' memory, of which a multiprocessor makes about one in three clocks. Two blocks find
  *           room on one; behind the launch that makes bits they would crowd where it has left some free. */
-template <Source kSource, int kLanes>
-__global__ __launch_bounds__(kMostThreads,
-                             kSource == kBits ? 1 : 2) void event_terms(const __grid_constant__ SegmentArgs a)
+template <typename T, Source kSource, int kLanes>
+__global__ __launch_bounds__(kMostThreads, kSource == kBits || kSource == kDense
+                                               ? 1
+                                               : 2) void event_terms(const __grid_constant__ SegmentArgs a)
 {
     LACUNA_DYNAMIC_SHARED(unsigned long long, sums); /* [owned], in units, or what was met */
     const Place p = place_of(a);
@@ -232,7 +230,7 @@ __global__ __launch_bounds__(kMostThreads,
     };
     for (;;) {
         bool strange = false;
-        each_fill<kSource>(a, p, f, [&](int count) {
+        each_fill<T, kSource>(a, p, f, [&](int count) {
             each_term<kLanes>(a, p, f.segments, count, await_clean, [&](int column, float term) {
                 if (stage == MEASURED) met.add(term);
                 if (stage == MEASURED || term == 0.0f) return;
@@ -305,15 +303,17 @@ size_t shared_bytes(const SegmentArgs &a)
     return 2 * sizeof(double) * (size_t)owned_sums(a) + (sizeof(uint64_t) + sizeof(int)) * kRanges + kFinding;
 }
 
-template <Source kSource> lac_status_t launch_lanes(double mean, const Launch &l, const SegmentArgs &a)
+template <typename T, Source kSource>
+lac_status_t launch_lanes(double mean, const Launch &l, const SegmentArgs &a)
 {
-    return mean <= kFewEntries ? launch(event_terms<kSource, 8>, l, a)
-                               : launch(event_terms<kSource, kWarp>, l, a);
+    return mean <= kFewEntries ? launch(event_terms<T, kSource, 8>, l, a)
+                               : launch(event_terms<T, kSource, kWarp>, l, a);
 }
 
 } // namespace
 
-lac_status_t run_terms(SegmentArgs a, Source source, int64_t width, double entries, cudaStream_t stream)
+lac_status_t run_terms(SegmentArgs a, Source source, bool bytes, int64_t width, double entries,
+                       cudaStream_t stream)
 {
     const int64_t at_once = clusters_at_once(current_device()),
                   widest = max<int64_t>(1, (int64_t)kMaxCluster * kMostOwned / width);
@@ -334,9 +334,17 @@ lac_status_t run_terms(SegmentArgs a, Source source, int64_t width, double entri
                       true,
                       stream};
     const double mean = entries * a.span / a.ranges;
-    return source == kLists  ? launch_lanes<kLists>(mean, l, a)
-           : source == kRows ? launch_lanes<kRows>(mean, l, a)
-                             : launch_lanes<kBits>(mean, l, a);
+    switch (source) {
+    case kLists:
+        return launch_lanes<float, kLists>(mean, l, a);
+    case kRows:
+        return launch_lanes<float, kRows>(mean, l, a);
+    case kBits:
+        return launch_lanes<float, kBits>(mean, l, a);
+    case kDense:
+        return bytes ? launch_lanes<uint8_t, kDense>(mean, l, a) : launch_lanes<float, kDense>(mean, l, a);
+    }
+    return LAC_ERR_VALUE;
 }
 
 } // namespace lacuna
