@@ -84,32 +84,32 @@ template <Layout kLayout> struct Columns {
         }
     }
 
-    /* Where no more than `left` of the k are there, which may be none. */
-    __device__ void read_last(OfW &w, const GemmArgs &p, int left) const
+    /* Where the first `none` of the k are not there, which may be all. */
+    __device__ void read_first(OfW &w, const GemmArgs &p, int none) const
     {
 #pragma unroll
         for (int q = 0; q < kOfThread; q++)
 #pragma unroll
             for (int i = 0; i < kOfThread; i++)
-                w[q][i] = i < left ? __ldg(at[q % kPointers] + q / kPointers + (int64_t)i * p.wks) : 0.0f;
+                w[q][i] = i >= none ? __ldg(at[q % kPointers] + q / kPointers + (int64_t)i * p.wks) : 0.0f;
     }
 };
 
-/* A thread's rows of S, the first of which is i0, from k on, of which `left` are there; for rows that S does
- * not have the last of it. */
+/* A thread's rows of S, the first of which is i0, from k on, of which the first `none` are not there; for
+ * rows that S does not have the last of it. */
 template <int kRows, typename T>
-__device__ inline void read_s(OfS<kRows> &s, const SmallArgs &a, int i0, int k, int left = kOfThread)
+__device__ inline void read_s(OfS<kRows> &s, const SmallArgs &a, int i0, int k, int none = 0)
 {
     const Output &o = a.out;
 #pragma unroll
     for (int r = 0; r < kRows / kEight; r++) {
         const T *const from = (const T *)o.s + min(i0 + r * kEight, o.p.m - 1) * o.rs + k * o.cs;
-        if (sizeof(T) == sizeof(float) && a.fours && left >= kOfThread) {
+        if (sizeof(T) == sizeof(float) && a.fours && none <= 0) {
             set_four(s[r], __ldg((const float4 *)from));
             continue;
         }
 #pragma unroll
-        for (int i = 0; i < kOfThread; i++) s[r][i] = i < left ? event_value(from[i * o.cs]) : 0.0f;
+        for (int i = 0; i < kOfThread; i++) s[r][i] = i >= none ? event_value(from[i * o.cs]) : 0.0f;
     }
 }
 
@@ -152,7 +152,7 @@ template <int kRows> __device__ inline void add_chunk(Sums<kRows> &sum, const Of
 }
 
 /* A warp's sums over its chunks: of each round of all warps of the cluster one, or, of a W along k, two
- * neighbours, which share lines of 128 bytes. */
+ * neighbours, which share lines of 128 bytes. The first chunk of all is the one that may not be whole. */
 template <int kRows, Layout kLayout, typename T>
 __device__ inline void sum_chunks(Sums<kRows> &sum, const SmallArgs &a, int j, int number, int numbers)
 {
@@ -161,24 +161,31 @@ __device__ inline void sum_chunks(Sums<kRows> &sum, const SmallArgs &a, int j, i
     const GemmArgs &p = a.out.p;
     const int lane = threadIdx.x % kWarp, g = lane / 4, first = kOfThread * (lane % 4);
     const int i0 = (int)blockIdx.y * kRows + g;
-    const int chunks = p.k / kPiece;
+    const int chunks = (int)ceil_div(p.k, kPiece), none = chunks * kPiece - p.k;
     int chunk = number * kTogether, next = chunk; /* to be multiplied, and to be read */
     OfW w[kAhead];
     OfS<kRows> s[kAhead];
-    Columns<kLayout> columns(p, j, chunk * kPiece + first, g);
+    Columns<kLayout> columns(p, j, chunk * kPiece - none + first, g);
     const auto further = [&](int u) {
         return u % kTogether < kTogether - 1 ? 1 : kTogether * (numbers - 1) + 1;
     };
     const auto read = [&](int u) {
         if (next < chunks) {
             columns.read(w[u], p);
-            read_s<kRows, T>(s[u], a, i0, next * kPiece + first);
+            read_s<kRows, T>(s[u], a, i0, next * kPiece - none + first);
             columns.move((int64_t)further(u) * kPiece * p.wks);
         }
         next += further(u);
     };
+    if (number == 0 && none > 0) {
+        columns.read_first(w[0], p, none - first);
+        read_s<kRows, T>(s[0], a, i0, first - none, none - first);
+        columns.move((int64_t)further(0) * kPiece * p.wks);
+        next += further(0);
+    } else
+        read(0);
 #pragma unroll
-    for (int u = 0; u < kAhead; u++) read(u);
+    for (int u = 1; u < kAhead; u++) read(u);
     while (chunk < chunks)
 #pragma unroll
         for (int u = 0; u < kAhead; u++) {
@@ -189,11 +196,6 @@ __device__ inline void sum_chunks(Sums<kRows> &sum, const SmallArgs &a, int j, i
                 for (int v = u - kTogether + 1; v <= u; v++) read(v);
             chunk += further(u);
         }
-    if (chunk > chunks || p.k % kPiece == 0) return;
-    const int k = chunks * kPiece + first, left = p.k - k; /* the last chunk is not whole */
-    Columns<kLayout>(p, j, k, g).read_last(w[0], p, left);
-    read_s<kRows, T>(s[0], a, i0, k, left);
-    add_chunk<kRows>(sum, w[0], s[0]);
 }
 
 /* Whether there is work; then operands are there. All threads of a block. */
@@ -314,7 +316,7 @@ template <int kRows> lac_status_t launch_rows(SmallArgs a, const lac_cuda_produc
         return a.out.bytes ? launch(stream_small<kRows, decltype(layout)::kLayout, uint8_t>, l, a)
                            : launch(stream_small<kRows, decltype(layout)::kLayout, float>, l, a);
     };
-    const bool singles = !w_aligned(p) || (p->order == LAC_CUDA_ROWS && p->n % kOfThread);
+    const bool singles = !w_aligned(p) || (p->order == LAC_CUDA_ROWS ? p->n : p->k) % kOfThread;
     if (p->order == LAC_CUDA_COLS) return singles ? run(Of<kAlongKSingles>()) : run(Of<kAlongK>());
     return singles ? run(Of<kByRowsSingles>()) : run(Of<kByRows>());
 }
@@ -325,7 +327,8 @@ lac_status_t multiply_small(const lac_cuda_product_t *p, const lac_cuda_dense_t 
                             cudaStream_t stream)
 {
     const SmallArgs a = {output_of(p, s), gate, 1,
-                         s->dt == LAC_F32 && s->cs == 1 && s->rs % kOfThread == 0 && aligned(s->data, 16)};
+                         s->dt == LAC_F32 && s->cs == 1 && p->k % kOfThread == 0 && s->rs % kOfThread == 0 &&
+                             aligned(s->data, 16)};
     return p->m <= kFewRows ? launch_rows<kFewRows>(a, p, stream) : launch_rows<kGroupRows>(a, p, stream);
 }
 
