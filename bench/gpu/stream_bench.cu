@@ -56,7 +56,7 @@ const Problem kProblems[] = {
     {4096, 64, 4096, 0, 1},
     {4096, 64, 4096, 0, 2},
     {2000, 500, 2000, 0, 3},
-    /* small, or few rows that lie off 16 bytes */
+    /* small, or of a W whose rows or columns begin off 16 bytes */
     {128, 256, 256, 0},
     {256, 256, 256, 0},
     {256, 512, 512, 0},
@@ -69,6 +69,12 @@ const Problem kProblems[] = {
     {8, 4096, 11008, 0},
     {9, 4999, 5001, 0},
     {16, 4999, 5001, 0},
+    {32, 4999, 5001, 0},
+    {64, 4999, 5001, 0},
+    {130, 4100, 4099, 0},
+    {130, 4099, 4100, 0},
+    {512, 4999, 5001, 0},
+    {4096, 66, 4094, 0},
 };
 
 /* Exponents from -30 to 30. */
@@ -115,8 +121,7 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
                                 (long long)n, along_k ? "nk" : "kn");
     if (q.between) snprintf(name + length, sizeof name - (size_t)length, ":ldc+%lld", (long long)q.between);
     void *space;
-    const int64_t bytes =
-        std::max(lac_cuda_stream_bytes(m, n, k), lac_cuda_tiles_bytes(LAC_F32, m, n, k, false));
+    const int64_t bytes = std::max(lac_cuda_stream_bytes(&p), lac_cuda_tiles_bytes(LAC_F32, m, n, k, false));
     CUDA_CHECK(cudaMalloc(&space, (size_t)bytes));
     CUDA_CHECK(cudaDeviceSynchronize());
     const Call vendor = [&](int c) {

@@ -137,13 +137,14 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
 
 /* The product at any density: W streams through the tensor cores once for up to 64 rows of S, or for every
  * 128, at the accuracy of f32 (six products of bf16; from 33 rows on three of TF32, where these are as good).
- * Nothing is skipped: 0 times an Inf or NaN is NaN. Compute 9.0; from 17 rows on w and ldw are multiples of
- * 16 bytes (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). One launch of up to 8 rows, and of up to 16
- * where W is small or not so aligned; else three chained launches, two where k is short. Workspace (256-byte
- * aligned): lac_cuda_stream_bytes(m, n, k) bytes for the current device. */
+ * Nothing is skipped: 0 times an Inf or NaN is NaN. Compute 9.0; W begins anywhere, and so do its rows, up to
+ * 1024 rows of S; columns of a W along k are multiples of 16 bytes from 17 rows on, unless the product is
+ * small (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). One launch of up to 8 rows, of up to 16 where W
+ * is small or not so aligned, and of small products; else three chained launches, two where k is short.
+ * Workspace (256-byte aligned): lac_cuda_stream_bytes(p) bytes for the current device; out is not read. */
 lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
                              lac_cuda_stream_t stream);
-int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k);
+int64_t lac_cuda_stream_bytes(const lac_cuda_product_t *p);
 bool lac_cuda_stream_aligned(const lac_cuda_product_t *p);
 /* How the output of a short k is written, where beta is 0: as it lies together; in pieces of 16 bytes that
  * two threads have a part in, since its rows are no such pieces; or element by element. */
@@ -155,10 +156,10 @@ typedef enum lac_cuda_writes {
 lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p);
 /* How such a product is cut on so many multiprocessors: blocks at work, items and steps that each makes,
  * bytes of W and of S that a step brings, bytes of sums that are written and read again: 0 where there is no
- * third launch. Of a small product, in one launch: blocks,
- * pieces of them and of one, and the bytes of W. */
+ * third launch. Of a small product, in one launch: blocks, pieces of them and of one, and the bytes of W.
+ * apart: W's rows begin off 16 bytes, and not the copy engine's lines. */
 typedef struct lac_cuda_stream_shape {
-    bool small;
+    bool small, apart;
     int64_t blocks, items, steps, w_bytes, s_bytes, sums_bytes;
 } lac_cuda_stream_shape_t;
 lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, int processors);
@@ -167,11 +168,11 @@ lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, int pro
  * S's elements are nonzero (W by columns: as many of its k are active as then would be), an event product
  * gathers and zeros are skipped, else W streams and nothing is. A sample may say so first. s->density is not
  * read. Up to four chained launches, and at most LAC_CUDA_ADAPTIVE_MOST elements in S. Workspace (256-byte
- * aligned): lac_cuda_adaptive_bytes(m, n, k, order) bytes for the current device. */
+ * aligned): lac_cuda_adaptive_bytes(p) bytes for the current device. */
 #define LAC_CUDA_ADAPTIVE_MOST ((int64_t)1 << 26)
 lac_status_t lac_cuda_adaptive(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, double break_even,
                                void *workspace, lac_cuda_stream_t stream);
-int64_t lac_cuda_adaptive_bytes(int64_t m, int64_t n, int64_t k, lac_cuda_order_t order);
+int64_t lac_cuda_adaptive_bytes(const lac_cuda_product_t *p);
 
 /* Event product with the events given as CSR. tile may be NULL. */
 lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,

@@ -169,6 +169,10 @@ static void check_workspace(const standin_launch_t *l)
             k = has(l, "p.k") ? whole(l, "p.k")
                 : has(l, "k") ? whole(l, "k")
                               : 0;
+    lac_cuda_product_t p = {.m = m, .n = n, .k = k};
+    if (has(l, "p.order"))
+        p.w = standin_pointer(l, "p.w"), p.ldw = whole(l, "p.ldw"),
+        p.order = (lac_cuda_order_t)whole(l, "p.order");
     int64_t bytes =
         !strcmp(name, "event_slots") || !strcmp(name, "event_listed")
             ? lac_cuda_event_slots_bytes(m, k, LAC_F32)
@@ -184,9 +188,9 @@ static void check_workspace(const standin_launch_t *l)
         : !strcmp(name, "slice_ptr")    ? lac_cuda_slice_ptr_bytes(whole(l, "s.count"))
         : !strcmp(name, "csr_to_csc")   ? lac_cuda_csr_to_csc_bytes(whole(l, "minors"), whole(l, "from.nnz"))
         : !strcmp(name, "tiles_run")    ? tiles_bytes(l, m, n, k)
-        : !strcmp(name, "stream")       ? lac_cuda_stream_bytes(m, n, k)
-        : !strcmp(name, "adaptive") ? lac_cuda_adaptive_bytes(m, n, k, (lac_cuda_order_t)whole(l, "p.order"))
-                                    : 0;
+        : !strcmp(name, "stream")       ? lac_cuda_stream_bytes(&p)
+        : !strcmp(name, "adaptive")     ? lac_cuda_adaptive_bytes(&p)
+                                        : 0;
     if (bytes > 0) expect_workspace(l, "workspace", bytes);
 }
 

@@ -564,8 +564,16 @@ static void test_cusparse_kept(void **state)
     assert_int_equal(standin_count("cusparseCreateCsr"), 0);
 }
 
-/* The shorter side is S, whichever it is; W lies by rows or by columns; nothing that is not aligned, unless
- * the product is small. */
+/* What the workspace is for, as far as W and the extents say. */
+static lac_cuda_product_t product_of(lac_dim_t m, lac_dim_t n, lac_dim_t k, const lac_obj_t *w,
+                                     lac_cuda_order_t order)
+{
+    return (lac_cuda_product_t){
+        .m = m, .n = n, .k = k, .w = w->buf, .ldw = order == LAC_CUDA_ROWS ? w->rs : w->cs, .order = order};
+}
+
+/* The shorter side is S, whichever it is; W lies by rows, which begin anywhere unless S has more than 1024,
+ * or by columns, which do where the product is small. */
 static void test_stream(void **state)
 {
     (void)state;
@@ -573,7 +581,8 @@ static void test_stream(void **state)
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
               bt = cuda_host_columns(ctx, k, n), w = cuda_host_rows(ctx, n, k),
               s = cuda_host_columns(ctx, k, m), d = cuda_host_rows(ctx, n, m);
-    expect_bytes("stream", "", &a, &b, &c, cuda_host_piece(lac_cuda_stream_bytes(m, n, k)));
+    lac_cuda_product_t p = product_of(m, n, k, &b, LAC_CUDA_ROWS);
+    expect_bytes("stream", "", &a, &b, &c, cuda_host_piece(lac_cuda_stream_bytes(&p)));
     const standin_launch_t *l = cuda_host_launch(ctx, "stream", &a, &b, &c, "lac_cuda_stream");
     EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_ROWS, n, n, 1, k, 1);
     expect_pointer(l, "p.w", b.buf), expect_pointer(l, "s.data", a.buf), expect_pointer(l, "p.out", c.buf);
@@ -582,15 +591,16 @@ static void test_stream(void **state)
     l = cuda_host_launch(ctx, "stream", &w, &s, &d, "lac_cuda_stream");
     EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_COLS, k, 1, m, k, 1);
     expect_pointer(l, "p.w", w.buf), expect_pointer(l, "s.data", s.buf), expect_pointer(l, "p.out", d.buf);
-    for (int i = 0; i < 4; i++) {
-        lac_dim_t columns = i < 2 ? n : large;
-        lac_obj_t off = cuda_host_matrix(ctx, LAC_F32, k, columns, columns + i % 2, 1, !(i % 2)),
+    for (int i = 0; i < 6; i++) {
+        lac_dim_t columns = i < 2 ? n : large, rows = i < 2 ? k : 501;
+        lac_obj_t off = i < 4 ? cuda_host_matrix(ctx, LAC_F32, k, columns, columns + i % 2, 1, !(i % 2))
+                              : cuda_host_matrix(ctx, LAC_F32, k, columns, 1, rows, i % 2),
                   out = cuda_host_rows(ctx, m, columns);
         lac_decision_t decision;
         lac_call_opts_t call = {.size = sizeof call, .route = "stream"};
         float one = 1.0f;
         unit_expect(lac_explain(ctx, &one, &a, &off, &one, &out, &call, &decision), LAC_OK, "explain");
-        assert_int_equal(strcmp(decision.route, "stream") == 0, i < 2);
+        assert_int_equal(strcmp(decision.route, "stream") == 0, i < 4);
     }
 }
 
@@ -606,8 +616,9 @@ static void test_adaptive(void **state)
               known = cuda_host_rows(ctx, m, k), long_a = cuda_host_rows(ctx, 1100, k),
               long_c = cuda_host_rows(ctx, 1100, n), more = cuda_host_rows(ctx, 12, k),
               more_c = cuda_host_rows(ctx, 12, n);
-    expect_bytes("adaptive", "", &a, &b, &c,
-                 cuda_host_piece(lac_cuda_adaptive_bytes(m, n, k, LAC_CUDA_ROWS)));
+    lac_cuda_product_t p = product_of(m, n, k, &b, LAC_CUDA_ROWS),
+                       twelve = product_of(12, n, k, &bt, LAC_CUDA_COLS);
+    expect_bytes("adaptive", "", &a, &b, &c, cuda_host_piece(lac_cuda_adaptive_bytes(&p)));
     const standin_launch_t *l = cuda_host_launch(ctx, "adaptive", &a, &b, &c, "lac_cuda_adaptive");
     EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_ROWS, n, n, 1, k, 1);
     expect_pointer(l, "p.w", b.buf), expect_pointer(l, "s.data", a.buf), expect_pointer(l, "p.out", c.buf);
@@ -618,7 +629,7 @@ static void test_adaptive(void **state)
     expect_pointer(l, "p.w", w.buf), expect_pointer(l, "s.data", s.buf), expect_pointer(l, "p.out", d.buf);
     assert_true(cuda_host_bytes(ctx, "adaptive", "", &more, &b, &more_c) > 0);
     assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &more, &bt, &more_c),
-                     cuda_host_piece(lac_cuda_adaptive_bytes(12, n, k, LAC_CUDA_COLS)));
+                     cuda_host_piece(lac_cuda_adaptive_bytes(&twelve)));
     cuda_host_count(ctx, &known, 100);
     assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &known, &b, &c), -1);
     assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &long_a, &b, &long_c), -1);

@@ -140,6 +140,8 @@ std::unique_ptr<Operands> make(const Case &c)
     const int64_t columns = c.listed ? (int64_t)list.size() : c.k;
     const int64_t ldo = (c.out_transposed ? c.m : c.n) + c.out_pad,
                   room = ldo * (c.out_transposed ? c.n : c.m);
+    const int64_t between = c.s_kmajor ? std::max<int64_t>(2, c.m) : 1; /* neighbours of a row of S */
+    const int64_t s_count = c.s_offset + (c.s_kmajor ? between : c.m) * columns;
     std::unique_ptr<Operands> o(new Operands{s_ptr,
                                              w_ptr,
                                              s_idx,
@@ -148,10 +150,10 @@ std::unique_ptr<Operands> make(const Case &c)
                                              s_val,
                                              std::vector<float>(w_idx.size()),
                                              {},
-                                             Buffer<float>(c.s_offset + c.m * columns),
+                                             Buffer<float>(s_count),
                                              Buffer<float>(room),
                                              Buffer<float>(room),
-                                             Buffer<uint8_t>(c.s_offset + c.m * columns),
+                                             Buffer<uint8_t>(s_count),
                                              Buffer<uint16_t>(lac_cuda_segments_bytes(c.k, c.n, c.width) / 2),
                                              Buffer<uint32_t>(lac_cuda_event_segments_bytes(c.m, c.k) / 4),
                                              std::vector<bool>((size_t)room),
@@ -161,11 +163,14 @@ std::unique_ptr<Operands> make(const Case &c)
                                              {},
                                              {},
                                              {}});
-    const int64_t rs = c.s_kmajor ? 1 : columns, cs = c.s_kmajor ? c.m : 1;
-    for (int64_t e = 0; e < c.m * columns; e++) o->s[c.s_offset + e] = e % 2 ? 0.0f : -0.0f;
-    memset(o->bytes.data(), 0, o->bytes.count);
+    const int64_t rs = c.s_kmajor ? 1 : columns, cs = between;
+    for (int64_t e = 0; e < s_count; e++) o->s[e] = 7.0f, o->bytes[e] = 7; /* what is no element of S */
     for (int64_t i = 0; i < c.m; i++) {
         size_t at = 0;
+        for (int64_t k = 0; k < columns; k++) {
+            o->s[c.s_offset + i * rs + k * cs] = k % 2 ? 0.0f : -0.0f;
+            o->bytes[c.s_offset + i * rs + k * cs] = 0;
+        }
         for (int64_t e = s_ptr[(size_t)i]; e < s_ptr[(size_t)i + 1]; e++) {
             while (c.listed && list[at] < s_idx[(size_t)e]) at++;
             const int64_t column = c.listed ? (int64_t)at : s_idx[(size_t)e];

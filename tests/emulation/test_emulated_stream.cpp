@@ -26,7 +26,7 @@ int checks, decisions, failures;
 
 struct Case {
     int64_t m, n, k;
-    bool w_off; /* 16 bytes: small products alone */
+    bool w_off; /* 16 bytes: by rows, or small products */
     bool u8, s_kmajor, w_cols, padded, out_transposed, device_scalars;
     float alpha, beta;
     int spread;           /* of exponents, to either side */
@@ -86,12 +86,14 @@ std::unique_ptr<Operands> make(const Case &c)
                       power + (c.spread && spread ? (int)(random() % (2 * c.spread + 1)) - c.spread : 0));
     };
     const int64_t pad = c.padded ? 3 : 0, across = c.w_cols ? c.k : c.n, lines = c.w_cols ? c.n : c.k;
-    const int64_t ldw = c.w_off ? across + (across + 1) % 4 : (across + 3) / 4 * 4 + (c.padded ? 4 : 0);
+    const int64_t off = c.w_off ? c.seed / 2 % 4 : 0;
+    const int64_t ldw = c.w_off && (off == 0 || c.seed % 2) ? across + (across + 1) % 4
+                                                            : (across + 3) / 4 * 4 + (c.padded ? 4 : 0);
     std::unique_ptr<Operands> o(new Operands{std::vector<float>((size_t)((c.m + pad) * (c.k + pad)), NAN),
                                              std::vector<float>((size_t)((c.m + pad) * (c.n + pad)), NAN),
                                              std::vector<uint8_t>((size_t)((c.m + pad) * (c.k + pad)), 77),
-                                             memory<float>(lines * ldw),
-                                             memory<uint8_t>(lac_cuda_stream_bytes(c.m, c.n, c.k)),
+                                             memory<float>(lines * ldw + off),
+                                             {nullptr, free},
                                              {c.alpha, c.beta},
                                              c.s_kmajor ? 1 : c.k + pad,
                                              c.s_kmajor ? c.m + pad : 1,
@@ -103,7 +105,7 @@ std::unique_ptr<Operands> make(const Case &c)
             o->bytes[at] = event ? (uint8_t)(1 + random() % 255) : 0;
             o->s[at] = c.u8 ? (event ? 1.0f : 0.0f) : event ? draw(c.power_s, !c.of_w) : 0.0f;
         }
-    float *w = o->w.get();
+    float *w = o->w.get() + off;
     for (int64_t e = 0; e < lines * ldw; e++) w[e] = NAN;
     for (int64_t l = 0; l < lines; l++)
         for (int64_t x = 0; x < across; x++) w[l * ldw + x] = draw(c.power_w, true);
@@ -117,7 +119,6 @@ std::unique_ptr<Operands> make(const Case &c)
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++)
             if (c.beta != 0.0f) o->before[(size_t)(i * ors + j * ocs)] = draw(0, true);
-    memset(o->workspace.get(), 0x5a, (size_t)lac_cuda_stream_bytes(c.m, c.n, c.k));
     o->p = {c.m,
             c.n,
             c.k,
@@ -132,6 +133,9 @@ std::unique_ptr<Operands> make(const Case &c)
             {},
             LAC_F32,
             LAC_F32};
+    emulated_device = c.device;
+    o->workspace = memory<uint8_t>(lac_cuda_stream_bytes(&o->p));
+    memset(o->workspace.get(), 0x5a, (size_t)lac_cuda_stream_bytes(&o->p));
     return o;
 }
 
@@ -203,7 +207,7 @@ std::vector<float> adaptive(const Case &c, const Operands &o, double break_even,
 {
     const lac_cuda_dense_t dense = {c.u8 ? LAC_U8 : LAC_F32, c.u8 ? (const void *)o.bytes.data() : o.s.data(),
                                     o.rs, o.cs, 0.0};
-    const int64_t bytes = lac_cuda_adaptive_bytes(c.m, c.n, c.k, o.p.order);
+    const int64_t bytes = lac_cuda_adaptive_bytes(&o.p);
     const auto workspace = memory<uint8_t>(bytes);
     std::vector<float> out = o.before;
     lac_cuda_product_t p = o.p;
@@ -297,6 +301,7 @@ Case draw_case(unsigned seed)
     c.special = specials[random() % 6];
     c.device = random() % 2 ? EMULATED_H200 : EMULATED_LEAST_HOPPER;
     c.seed = seed;
+    c.w_off = !c.w_cols && random() % 2;
     return c;
 }
 
@@ -308,6 +313,8 @@ void check_passes()
         Case c = {};
         c.m = m, c.n = 200, c.k = m > 64 ? 90 : 220, c.alpha = 1.0f, c.seed = seed++;
         c.device = EMULATED_LEAST_HOPPER;
+        check(c);
+        c.w_off = true;
         check(c);
     }
 }
@@ -342,7 +349,7 @@ void check_thin()
         for (unsigned turn = 0; turn < 4; turn++) {
             Case c = draw_case(seed++);
             c.m = x[0], c.n = x[1], c.k = x[2], c.device = EMULATED_LEAST_HOPPER;
-            c.w_cols = turn % 2, c.out_transposed = turn / 2;
+            c.w_cols = turn % 2, c.out_transposed = turn / 2, c.w_off = turn == 2 && x[2] > 4;
             check(c);
             if (x[0] == 70 && turn < 2) check_adaptive(c);
         }
@@ -358,9 +365,9 @@ void check_refusals()
                             kN, 1,  {}, LAC_F32,         LAC_F32};
     const lac_cuda_dense_t s = {LAC_F32, x, kK, 1, 1.0};
     const Case none = {};
-    p.ldw = kN + 1;
-    if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("odd rows are not refused", none);
-    p.ldw = kN, p.w = x + 1;
+    p.order = LAC_CUDA_COLS, p.ldw = kK + 1;
+    if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("odd columns are not refused", none);
+    p.ldw = kK, p.w = x + 1;
     if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("an odd address is not refused", none);
     emulated_device = EMULATED_A100, p.w = x, p.m = 1;
     if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("an A100 is not refused", none);

@@ -44,7 +44,7 @@ template <typename T> struct Operands {
     explicit Operands(const Case &c)
     {
         const int64_t pad = c.padded ? 3 : 0, across = c.cols ? c.k : c.n, lines = c.cols ? c.n : c.k;
-        const int64_t ldw = (across + 3) / 4 * 4 + (c.padded ? 4 : 0);
+        const int64_t ldw = (across + 3) / 4 * 4 + (!c.padded ? 0 : c.cols ? 4 : 1 + (int64_t)c.seed % 4);
         const int64_t ors = c.out_transposed ? 1 : c.n + pad, ocs = c.out_transposed ? c.m + pad : 1;
         rs = c.s_kmajor ? 1 : c.k + pad, cs = c.s_kmajor ? c.m + pad : 1;
         s_count = (c.m + pad) * (c.k + pad), out_count = (c.m + pad) * (c.n + pad);
@@ -52,9 +52,6 @@ template <typename T> struct Operands {
         w = random_device<float>(lines * ldw, 1.0, c.seed + 2);
         before = random_device<float>(out_count, 1.0, c.seed + 3);
         out = random_device<float>(out_count, 1.0, c.seed + 4);
-        bytes = lac_cuda_adaptive_bytes(c.m, c.n, c.k, c.cols ? LAC_CUDA_COLS : LAC_CUDA_ROWS);
-        CUDA_CHECK(cudaMalloc(&workspace, (size_t)bytes));
-        CUDA_CHECK(cudaMemset(workspace, 0x5a, (size_t)bytes));
         p = {c.m,
              c.n,
              c.k,
@@ -69,6 +66,9 @@ template <typename T> struct Operands {
              {},
              LAC_F32,
              LAC_F32};
+        bytes = lac_cuda_adaptive_bytes(&p);
+        CUDA_CHECK(cudaMalloc(&workspace, (size_t)bytes));
+        CUDA_CHECK(cudaMemset(workspace, 0x5a, (size_t)bytes));
         dense = {sizeof(T) == 1 ? LAC_U8 : LAC_F32, s, rs, cs, 0.0};
     }
     Operands(const Operands &) = delete;

@@ -109,8 +109,8 @@ static bool gathers_sooner(const void *arg, double density)
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    lac_sided_t s = lac_sided(p, short_side(p));
-    return lac_cuda_piece((size_t)lac_cuda_adaptive_bytes(s.m, s.n, s.k, order_of(&s)));
+    lac_cuda_product_t product = lac_cuda_stream_product(p);
+    return lac_cuda_piece((size_t)lac_cuda_adaptive_bytes(&product));
 }
 
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,

@@ -20,10 +20,10 @@ int64_t event_bytes(int64_t m, int64_t k, lac_cuda_order_t order)
 } // namespace
 } // namespace lacuna
 
-extern "C" int64_t lac_cuda_adaptive_bytes(int64_t m, int64_t n, int64_t k, lac_cuda_order_t order)
+extern "C" int64_t lac_cuda_adaptive_bytes(const lac_cuda_product_t *p)
 {
-    if (m == 0 || n == 0 || k == 0) return 0;
-    return lacuna::event_bytes(m, k, order) + lac_cuda_stream_bytes(m, n, k);
+    if (p->m == 0 || p->n == 0 || p->k == 0) return 0;
+    return lacuna::event_bytes(p->m, p->k, p->order) + lac_cuda_stream_bytes(p);
 }
 
 extern "C" lac_status_t lac_cuda_adaptive(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,

@@ -17,18 +17,29 @@ struct AddArgs {
     Shape shape;
     const float *sums; /* NULL: there are none, and nothing is to be done */
     bool along_row;    /* of the output: neighbouring threads             */
+    int shift[kApart]; /* columns, of the sums of each turn               */
 };
 
 inline AddArgs add_args(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                         const Space &space)
 {
-    return {output_of(p, s), shape, shape.direct ? nullptr : space.sums, p->cs <= p->rs};
+    AddArgs a = {output_of(p, s), shape, shape.direct ? nullptr : space.sums, p->cs <= p->rs, {}};
+    for (int q = 0; q < kApart; q++) a.shift[q] = shape.apart ? elements_before(p, q) : 0;
+    return a;
 }
 
 /* Fours of columns of the output. */
 __host__ __device__ inline int64_t add_quads(const AddArgs &a)
 {
     return a.out.p.m * ceil_div(a.out.p.n, 4);
+}
+
+/* The sums of four columns of a part, from its `at` on. */
+__device__ inline float4 read_sums(const AddArgs &a, const float *at, int part)
+{
+    if (!a.shape.apart) return __ldcg((const float4 *)at);
+    at += a.shift[part / (a.shape.parts / kApart)];
+    return make_float4(__ldcg(at), __ldcg(at + 1), __ldcg(at + 2), __ldcg(at + 3));
 }
 
 /* out := beta out + alpha sums, and the epilogue, for quad t, if there is one. All lanes of a warp call it,
@@ -48,7 +59,7 @@ __device__ __forceinline__ void add_four(const AddArgs &a, int64_t t, float alph
             float4 more[kPartsAtOnce];
 #pragma unroll
             for (int q = 0; q < kPartsAtOnce; q++)
-                more[q] = part + q < a.shape.parts ? __ldcg((const float4 *)(from + (part + q) * next))
+                more[q] = part + q < a.shape.parts ? read_sums(a, from + (part + q) * next, part + q)
                                                    : make_float4(0, 0, 0, 0);
 #pragma unroll
             for (int q = 0; q < kPartsAtOnce; q++)

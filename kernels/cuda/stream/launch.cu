@@ -65,8 +65,10 @@ extern "C" bool lac_cuda_stream_aligned(const lac_cuda_product_t *p)
 {
     using namespace lacuna;
     const Device device = current_device();
-    return device.hopper &&
-           (streamed::w_aligned(p) || streamed::takes_small(p->m, p->n, p->k, false, device.sms));
+    if (!device.hopper) return false;
+    const streamed::Lines lines = streamed::lines_of(p);
+    return lines == streamed::kAligned || streamed::takes_small(p->m, p->n, p->k, lines, device.sms) ||
+           (lines == streamed::kApartRows && p->m <= streamed::kMostApart && p->k >= streamed::kApart);
 }
 
 extern "C" lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p)
@@ -77,11 +79,11 @@ extern "C" lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p)
                                                                           : LAC_CUDA_WRITES_PIECES;
 }
 
-extern "C" int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k)
+extern "C" int64_t lac_cuda_stream_bytes(const lac_cuda_product_t *p)
 {
     using namespace lacuna;
-    if (m == 0 || n == 0 || k == 0) return 0;
-    return streamed::space_bytes(streamed::shape_of(m, n, k, true, current_device().sms));
+    if (p->m == 0 || p->n == 0 || p->k == 0) return 0;
+    return streamed::space_bytes(streamed::shape_of(p, current_device().sms));
 }
 
 extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, int processors)
@@ -91,6 +93,7 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t 
     const streamed::Pieces pieces = streamed::pieces_of(p->m, p->n, p->k);
     if (s.small)
         return {true,
+                false,
                 pieces.groups * pieces.tiles,
                 pieces.groups * pieces.tiles * pieces.chunks,
                 pieces.chunks,
@@ -99,6 +102,7 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t 
                 0};
     const int64_t items = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
     return {false,
+            s.apart,
             s.blocks,
             items,
             items * ceil_div(s.steps, s.parts),

@@ -451,9 +451,15 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
     if (shape.small) return multiply_small(p, s, gate, stream);
     MultiplyArgs a = {{}, shape, space, output_of(p, s), gate};
     const bool along_k = p->order == LAC_CUDA_COLS;
-    if (!make_tensor_map(&a.w, (const float *)p->w, along_k ? p->n : p->k, along_k ? p->k : p->n, p->ldw,
-                         along_k ? kGroupColumns : kStep, kBoxColumns, true))
-        return LAC_ERR_VENDOR;
+    const int64_t lines = along_k ? p->n : p->k, length = along_k ? p->k : p->n;
+    const int turns = shape.apart ? kApart : 1;
+    for (int q = 0; q < turns; q++) {
+        const int before = shape.apart ? elements_before(p, q) : 0;
+        if (!make_tensor_map(&a.w[q], (const float *)p->w + q * p->ldw - before, ceil_div(lines - q, turns),
+                             length + before, turns * p->ldw, along_k ? kGroupColumns : kStep, kBoxColumns,
+                             true))
+            return LAC_ERR_VENDOR;
+    }
     if (shape.direct) return launch_rows<kMaxRows, true>(a, along_k, stream);
     switch (shape.rows) {
     case 16:

@@ -41,9 +41,19 @@ inline PackArgs pack_args(const lac_cuda_product_t *p, const lac_cuda_dense_t *s
             shape,   space, bytes, fours,     p->order == LAC_CUDA_COLS};
 }
 
-/* Sixteen neighbouring k, by pieces of 16 bytes where they are such. */
+/* Sixteen neighbouring k, by pieces of 16 bytes where they are such; where W's rows are apart, as many of
+ * every fourth k of a turn. */
 template <typename T> __device__ inline void read_piece(const PackArgs &a, int i, int k0, float (&x)[kPiece])
 {
+    if (a.shape.apart) {
+        const int of_turn = a.shape.steps / kApart * kStep, turn = k0 / of_turn;
+#pragma unroll
+        for (int e = 0; e < kPiece; e++) {
+            const int k = kApart * (k0 - turn * of_turn + e) + turn;
+            x[e] = i < a.m && k < a.k ? event_value(((const T *)a.s)[i * a.rs + k * a.cs]) : 0.0f;
+        }
+        return;
+    }
     const T *const from = (const T *)a.s + i * a.rs + k0 * a.cs;
     if (a.fours && i < a.m && k0 + kPiece <= a.k) {
 #pragma unroll

@@ -316,7 +316,7 @@ template <int kRows> lac_status_t launch_rows(SmallArgs a, const lac_cuda_produc
         return a.out.bytes ? launch(stream_small<kRows, decltype(layout)::kLayout, uint8_t>, l, a)
                            : launch(stream_small<kRows, decltype(layout)::kLayout, float>, l, a);
     };
-    const bool singles = !w_aligned(p) || (p->order == LAC_CUDA_ROWS ? p->n : p->k) % kOfThread;
+    const bool singles = lines_of(p) != kAligned || (p->order == LAC_CUDA_ROWS ? p->n : p->k) % kOfThread;
     if (p->order == LAC_CUDA_COLS) return singles ? run(Of<kAlongKSingles>()) : run(Of<kAlongK>());
     return singles ? run(Of<kByRowsSingles>()) : run(Of<kByRows>());
 }

@@ -17,7 +17,7 @@ namespace streamed
 {
 
 struct MultiplyArgs {
-    CUtensorMap w;
+    CUtensorMap w[kApart]; /* the first; or, where rows are apart, of every fourth from row q on */
     Shape shape;
     Space space;
     Output out;
@@ -121,16 +121,18 @@ __device__ inline void bring_w(const MultiplyArgs &a, const Stages &st, int stag
 {
     uint8_t *const to = st.memory + stage * C::kStageBytes;
     barrier_t *const full = &st.at[stage].full;
-    const int k = step * kStep;
+    const int turn = a.shape.apart ? step / (a.shape.steps / kApart) : 0;
+    const int k = (step - turn * (a.shape.steps / kApart)) * kStep;
+    const CUtensorMap *const w = a.w + turn;
     barrier_arrive_promise(full, C::kOfW);
 #pragma unroll
     for (int g = 0; g < C::kGroups; g++)
         if (C::kAlongK)
-            copy_tile(to + g * kGroupBytes, &a.w, j + g * kGroupColumns, k, full);
+            copy_tile(to + g * kGroupBytes, w, j + g * kGroupColumns, k, full);
         else
 #pragma unroll
             for (int box = kBoxes * g; box < kBoxes * g + kBoxes; box++)
-                copy_tile(to + box * kBoxBytes, &a.w, k, j + box * kBoxColumns, full);
+                copy_tile(to + box * kBoxBytes, w, k, j + box * kBoxColumns, full);
 }
 
 /* Stages of a block's first item that may be brought before another is empty. */

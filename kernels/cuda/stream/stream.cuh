@@ -26,6 +26,8 @@ constexpr int kManyRows = 128;     /* for which a block has as many sums of fewe
 constexpr int kMaxParts = 32;      /* of k                                                  */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one               */
 constexpr int kThinSteps = 16;     /* of a k that is not cut                                */
+constexpr int kApart = 4;          /* rows of W: every so many begin as far off 16 bytes;   */
+constexpr int kMostApart = 1024;   /* rows of S then: sums of four parts are stored         */
 static_assert(kHalves * kPiece == kStep, "halves are whole pieces");
 
 /* Six products of bf16 in place of three of TF32, where a single term's error would show in a sum: */
@@ -33,9 +35,20 @@ constexpr int kFewTerms = 16;    /* where a row of S has fewer nonzeros on avera
 constexpr int kWideBits = 28;    /* numbers so many bits smaller than the largest of their neighbours,    */
 constexpr int kWideBitsOfW = 20; /* or of W so many, in what two warps of a block have of its first step */
 
-inline bool w_aligned(const lac_cuda_product_t *p)
+/* How W's rows, or its columns along k, begin: as the copy engine takes them; off 16 bytes, where it takes
+ * every fourth row, of which all begin as far off (a description of W for each four, shifted by up to three
+ * columns: their sums are parts of k of their own, and shifted back when they are added up); or off 16 bytes
+ * along k, which small.cu alone reads. */
+enum Lines { kAligned, kApartRows, kApartColumns };
+inline Lines lines_of(const lac_cuda_product_t *p)
 {
-    return p->ldw % 4 == 0 && aligned(p->w, 16);
+    if (p->ldw % 4 == 0 && aligned(p->w, 16)) return kAligned;
+    return p->order == LAC_CUDA_ROWS ? kApartRows : kApartColumns;
+}
+/* Elements from 16 aligned bytes to the first of row q of W. */
+inline int elements_before(const lac_cuda_product_t *p, int q)
+{
+    return (int)(((uintptr_t)p->w / sizeof(float) + (uint64_t)(q * p->ldw)) % 4);
 }
 
 /* A product in pieces of kGroupRows x kSmallTile x kPiece. */
@@ -52,13 +65,13 @@ inline Pieces pieces_of(int64_t m, int64_t n, int64_t k)
  * 4096 (198 pieces) takes 15.2 us in place of 16.6, 64 x 2048 x 2048 (252) 18.9 and 18.4, 784 x 64 x 4096
  * (285) 26.4 and 15.4; 10 x 5000 x 5000 (375) 34.4 and 37.5, 10 x 10000 x 10000 (1487) 131 and 118 (H200,
  * 2026-11-27). */
-inline bool takes_small(int64_t m, int64_t n, int64_t k, bool w_aligned, int sms)
+inline bool takes_small(int64_t m, int64_t n, int64_t k, Lines lines, int sms)
 {
     constexpr int kMostPieces = 200, kMostOfOneGroup = 380;
     if (m <= kFewRows) return true;
     const Pieces p = pieces_of(m, n, k);
     const int64_t pieces = p.groups * p.tiles * (p.chunks + 2);
-    if (p.groups == 1) return !w_aligned || pieces <= kMostOfOneGroup * sms;
+    if (p.groups == 1) return lines != kAligned || pieces <= kMostOfOneGroup * sms;
     return pieces <= kMostPieces * sms;
 }
 
@@ -70,6 +83,7 @@ struct Shape {
     int groups;         /* of 128 columns that a block has                                   */
     int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
+    bool apart;   /* kApartRows: k comes in four turns, of every fourth, steps / 4 each */
     bool direct;  /* one part, and its sums are written as the output: no third launch */
     bool counted; /* nonzeros of S are, for the form in which it is multiplied         */
 };
@@ -114,8 +128,9 @@ inline double steps_of(const Shape &s, int parts, int capacity)
 
 inline void cut_k(Shape &s, int capacity)
 {
-    s.parts = 1;
-    for (int p = 2; p <= kMaxParts && s.steps / p >= kMinPartSteps; p++)
+    const int first = s.apart ? kApart : 1;
+    s.parts = first;
+    for (int p = 2 * first; p <= kMaxParts && s.steps / p >= kMinPartSteps; p += first)
         if (steps_of(s, p, capacity) < steps_of(s, s.parts, capacity)) s.parts = p;
 }
 
@@ -134,16 +149,21 @@ inline bool is_thin(const Shape &s, int64_t m, int capacity)
     return m > kMaxRows / 2 && s.steps <= kThinSteps && s.tiles_n * ceil_div(m, kMaxRows) > capacity;
 }
 
-inline Shape shape_of(int64_t m, int64_t n, int64_t k, bool w_aligned, int sms)
+inline Shape shape_of(const lac_cuda_product_t *p, int sms)
 {
+    const Lines lines = lines_of(p);
+    const int64_t m = p->m, k = p->k;
+    int64_t n = p->n;
     Shape s = {};
-    s.small = s.direct = takes_small(m, n, k, w_aligned, sms);
+    s.small = s.direct = takes_small(m, n, k, lines, sms);
     if (s.small) return s;
+    s.apart = lines == kApartRows;
+    if (s.apart) n += 2 * (kApart - 1); /* columns of the last four of which all are shifted */
     s.groups = 2;
     s.tiles_n = (int)ceil_div(n, s.groups * kGroupColumns);
-    s.steps = (int)ceil_div(k, kStep);
+    s.steps = (int)(s.apart ? kApart * ceil_div(ceil_div(k, kApart), kStep) : ceil_div(k, kStep));
     s.parts = 1;
-    s.direct = is_thin(s, m, sms);
+    s.direct = !s.apart && is_thin(s, m, sms);
     if (s.direct) {
         cut_rows(s, m, kMaxRows, sms);
         return s;
@@ -160,11 +180,6 @@ inline Shape shape_of(int64_t m, int64_t n, int64_t k, bool w_aligned, int sms)
     cut_k(s, sms);
     cut_rows(s, m, s.rows, sms);
     return s;
-}
-
-inline Shape shape_of(const lac_cuda_product_t *p, int sms)
-{
-    return shape_of(p->m, p->n, p->k, w_aligned(p), sms);
 }
 
 inline Space space_of(const Shape &s, void *workspace)
