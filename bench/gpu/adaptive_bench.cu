@@ -49,8 +49,8 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
         return lac_cuda_product_t{
             m, n, k, {nullptr, 1.0f}, w[(size_t)c], along_k ? k : n, order, {nullptr, 0.0f}, out, n, 1, {}};
     };
-    const lac_cuda_product_t first = product(0);
-    CUDA_CHECK(cudaMalloc(&space, (size_t)lac_cuda_adaptive_bytes(&first)));
+    const lac_cuda_product_t any = product(0);
+    CUDA_CHECK(cudaMalloc(&space, (size_t)lac_cuda_adaptive_bytes(&any)));
     lac_cuda_dense_t dense = {LAC_F32, s, k, 1, kCutFor};
     double even = 0.0;
     const Call vendor = [&](int c) {
