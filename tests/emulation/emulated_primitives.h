@@ -100,7 +100,7 @@ inline void load_four_if(bool live, const uint32_t *p, uint32_t *x)
     for (int e = 0; e < 4; e++) x[e] = live ? p[e] : 0;
 }
 
-inline int kept(int x)
+inline unsigned kept(unsigned x)
 {
     return x;
 }

@@ -60,7 +60,7 @@ __device__ inline void store_shared_if(bool wanted, unsigned address, uint32_t x
 }
 
 /* x, which the compiler cannot know, and so keeps, in place of finding it anew wherever it is used. */
-__device__ inline int kept(int x)
+__device__ inline unsigned kept(unsigned x)
 {
     asm volatile("mov.b32 %0, %0;" : "+r"(x));
     return x;

@@ -77,14 +77,14 @@ __device__ inline void add_segments(const SegmentArgs &a, const Place &p, float 
 {
     constexpr int kAdders = kWarp / kLanes, kEvents = Batch<kLanes>::kEvents; /* of a warp; of an adder */
     const int step = a.warps * kAdders, j0 = p.range * a.columns;
-    const int of_column = kept((int)sizeof(float) * (int)(sums - shared_sums() - j0)); /* bytes */
+    constexpr unsigned kSize = sizeof(float);
+    const unsigned of_column = kept(kSize * (unsigned)(sums - shared_sums() - j0)); /* bytes */
     const auto sum_of = [&](int column) -> float & {
-        return *(float *)((char *)shared_sums() + of_column + (int)sizeof(float) * column);
+        return *(float *)((char *)shared_sums() + (of_column + kSize * (unsigned)column));
     };
     for (int base = 0; base < count; base += kEvents * step) {
         const Segment *const mine = segments + base + p.warp * kAdders + p.lane / kLanes;
-        const int left =
-            count - base - p.warp * kAdders; /* of those an adder of this warp has every step-th */
+        const int left = count - base - p.warp * kAdders; /* of which an adder has every step-th */
         Batch<kLanes> b;
         b.load(a, mine, left, step, p.lane);
         if (a.turns == 0) {

@@ -75,7 +75,7 @@ __device__ inline Place place_of(const SegmentArgs &a)
 
 /* Shared memory of a block in which it finds its events. */
 struct Finding {
-    Segment *segments; /* [threads]                              */
+    Segment *segments; /* [threads]                               */
     int *queue;        /* [kQueue]: events found                  */
     int *totals;       /* [2][kMostWarps]: events that warps have */
 
