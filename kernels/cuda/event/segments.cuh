@@ -152,7 +152,7 @@ __device__ inline int first_of_octet(const SegmentArgs &a, const Place &p, int t
 
 /* The bits of a thread's octets, of which the block has `left`: kOctets of them, each a round of its
  * `threads` and `step` elements behind the one before, the first at k. All are on their way before one is
- * looked at where they are whole. meanwhile(): done while they are. */
+ * tested where they are whole. meanwhile(): done while they are. */
 template <typename T, typename Meanwhile>
 __device__ inline uint32_t scan_octets(const SegmentArgs &a, const Place &p, int64_t k, int step, int left,
                                        int threads, Meanwhile meanwhile)
