@@ -141,7 +141,8 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
  * 1024 rows of S; columns of a W along k are multiples of 16 bytes from 17 rows on, unless the product is
  * small (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). One launch of up to 8 rows, of up to 16 where W
  * is small or not so aligned, and of small products; else three chained launches, two where k is short.
- * Workspace (256-byte aligned): lac_cuda_stream_bytes(p) bytes for the current device; out is not read. */
+ * Workspace (256-byte aligned): lac_cuda_stream_bytes(p) bytes for the current device, by its extents, w, ldw
+ * and order. */
 lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
                              lac_cuda_stream_t stream);
 int64_t lac_cuda_stream_bytes(const lac_cuda_product_t *p);
@@ -157,7 +158,7 @@ lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p);
 /* How such a product is cut on so many multiprocessors: blocks at work, items and steps that each makes,
  * bytes of W and of S that a step brings, bytes of sums that are written and read again: 0 where there is no
  * third launch. Of a small product, in one launch: blocks, pieces of them and of one, and the bytes of W.
- * apart: W's rows begin off 16 bytes, and not the copy engine's lines. */
+ * apart: W's rows begin off 16 bytes. */
 typedef struct lac_cuda_stream_shape {
     bool small, apart;
     int64_t blocks, items, steps, w_bytes, s_bytes, sums_bytes;

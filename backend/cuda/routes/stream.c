@@ -17,7 +17,7 @@
 #define START_US    4.0                  /* until the first step is there, and behind the last one */
 #define STEP_US     0.55                 /* a step of a block that waits for nobody */
 #define DRAM_SHARE  0.83                 /* of the rate of memory that W comes at; H200, 2026-11-23 */
-#define APART_SHARE 0.6                  /* ... of that, where W's rows begin off 16 bytes; 2026-11-27 */
+#define OFF_SHARE   0.6                  /* ... of that, where W's rows begin off 16 bytes; 2026-11-27 */
 #define WRITE_US    1.9                  /* the output of an item of a short k, which is not cut, */
 #define PIECES_US   8.0                  /* where its rows are no pieces of 16 bytes: 74 to 89 us for 42, */
 #define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
@@ -129,7 +129,7 @@ double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
     lac_cuda_product_t product = describe(p, &s);
     lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(&product, (int)machine->cuda_processors);
     if (cut.small) return small_us(&product, &cut, machine);
-    double share = DRAM_SHARE * (cut.apart ? APART_SHARE : 1.0);
+    double share = DRAM_SHARE * (cut.apart ? OFF_SHARE : 1.0);
     double dram = (double)(cut.blocks * cut.w_bytes) / (share * machine->cuda_dram_gbps * 1e3);
     double cache = (double)(cut.blocks * cut.s_bytes) / (machine->cuda_l2_gbps * 1e3);
     double products = PRODUCTS_US * (double)cut.s_bytes * (double)cut.w_bytes,

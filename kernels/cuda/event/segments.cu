@@ -133,8 +133,8 @@ __device__ inline float4 add_copies(const float4 *copies, int count, int step)
  *           which add the entries of one event after the other to a copy of the range's sums.
  * Layout    any; W's columns ascending in a row.
  * Bytes     per event 16 for each range and 8 for each entry, S or its bits once for each range; out once.
- * Order     a group's events ascending, in runs that are added to a total; then copies, then blocks: no
- *           atomics.
+ * Order     a group's events as they are found, in runs that are added to a total; then copies, then
+ *           blocks: no atomics.
  * Limit     latency: a launch, the trips S, pointers and entries, the sum of copies. */
 template <typename T, Source kSource, int kLanes>
 __global__ __launch_bounds__(kMostThreads, 1) void event_segments(const __grid_constant__ SegmentArgs a)
