@@ -206,6 +206,8 @@ lac_status_t lac_cuda_widen(int64_t count, const int32_t *from, int64_t *to, lac
  * *expired becomes the ticket. Both words are pinned host memory. */
 lac_status_t lac_cuda_host_gate(const uint32_t *open, uint32_t ticket, uint32_t *expired, double us,
                                 lac_cuda_stream_t stream);
+/* A kernel of 2 us on one multiprocessor, behind which a launch begins as it does behind another product. */
+lac_status_t lac_cuda_run_ahead(lac_cuda_stream_t stream);
 
 /* The exchange of events between ranks: each has `count` columns of a batch of rows, and all get all columns
  * as bytes. On the way they are bits: 32 columns of a row to a word, the words of a row one behind the other.

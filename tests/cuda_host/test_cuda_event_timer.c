@@ -11,7 +11,7 @@
 
 /* A stream: what is queued runs in order, no sooner than it was queued, and not while a gate is closed. */
 
-enum { EVENTS = 64, QUEUED = 64, KERNELS = 3, KERNEL_US = 10 };
+enum { EVENTS = 64, QUEUED = 64, KERNELS = 3, KERNEL_US = 10, AHEAD_US = 2, OWN_US = AHEAD_US + 1 };
 
 typedef struct work {
     double queued_us, takes_us;
@@ -74,6 +74,13 @@ lac_status_t lac_cuda_host_gate(const uint32_t *open, uint32_t ticket, uint32_t 
     gate_open = open, gate_ticket = ticket, gate_expired = expired;
     closed = true;
     gates++;
+    return LAC_OK;
+}
+
+lac_status_t lac_cuda_run_ahead(lac_cuda_stream_t stream)
+{
+    (void)stream;
+    queue(AHEAD_US, -1);
     return LAC_OK;
 }
 
@@ -246,7 +253,7 @@ static void test_own_time_is_measured_in_the_end(void **state)
     (void)state;
     lac_exec_t *exec = setup_exec();
     make_ready(exec);
-    assert_true(fabs(exec->clock.own_us - 1.0) < 0.01);
+    assert_true(fabs(exec->clock.own_us - OWN_US) < 0.01);
 }
 
 /* A host that is too slow even for that leaves it unknown, and nothing is timed until it is. */
@@ -270,7 +277,7 @@ static void test_own_time_waits_for_the_host(void **state)
         while (lac_cuda_timer_hooks.done(exec, &mark, &us)) {
         }
     }
-    assert_true(fabs(exec->clock.own_us - 1.0) < 0.01);
+    assert_true(fabs(exec->clock.own_us - OWN_US) < 0.01);
     expect_exact(time_of(exec, 2.0));
 }
 

@@ -48,14 +48,17 @@ static void close_span(lac_exec_t *exec, lac_cuda_span_t *span, const lac_timing
     open_gate(&exec->clock);
 }
 
-/* A closed gate and the first event behind it. */
+/* A closed gate and the first event behind it. A run that is alone between two events takes longer than
+ * behind another kernel, and one that may begin before that has ended takes longer by more: so one runs ahead
+ * of it. */
 static bool open_span(lac_exec_t *exec, lac_cuda_span_t *span)
 {
     lac_cuda_event_timer_t *timer = &exec->clock;
     span->ticket = ++timer->ticket;
     if (lac_cuda_host_gate((const uint32_t *)timer->open, span->ticket, expired(timer, span), GATE_US,
                            exec->stream) == LAC_OK &&
-        cudaEventRecord(span->begin, exec->stream) == cudaSuccess)
+        cudaEventRecord(span->begin, exec->stream) == cudaSuccess &&
+        lac_cuda_run_ahead(exec->stream) == LAC_OK)
         return true;
     open_gate(timer);
     return false;
