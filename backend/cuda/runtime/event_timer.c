@@ -10,7 +10,7 @@
 
 /* How long a gate holds its stream. cuBLAS queues a product in 8 to 12 us, an event route in 4 to 8 (H200,
  * 2026-11); a host that takes longer than this is interrupted, or waits for the stream. */
-#define GATE_US  100.0
+#define GATE_US  150.0
 #define EMPTY    (-1) /* a row: nothing runs between the two events */
 #define EMPTIES  4    /* such pairs, of which the shortest is the timer's own time */
 #define SKIP_MAX 1024 /* runs that are left untimed after many refusals in a row */
