@@ -609,13 +609,15 @@ void check_far_segments()
     check(c);
 }
 
-/* Rows of S so long that a block reads them in several rounds, or shares their bits with another. */
+/* Rows of S so long that a block reads them in several rounds, or makes bits of them in several turns and
+ * shares these with another. */
 void check_long_rows()
 {
     for (int u8 = 0; u8 < 2; u8++) {
         Case c = {};
         c.m = 2, c.n = 8, c.k = 70001, c.width = 32, c.events = u8 ? 0.003 : 0.01, c.filled = 0.2;
-        c.u8 = u8, c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = 70 + (unsigned)u8;
+        c.u8 = u8, c.alpha = 1.0f, c.device = u8 ? EMULATED_SMALL_HOPPER : EMULATED_H200,
+        c.seed = 70 + (unsigned)u8;
         c.cut = {0, 0, 0, 0, 1 + u8, u8 ? 1 : -1, 0, false};
         check(c);
     }

@@ -12,40 +12,35 @@ namespace
 constexpr int kMinWidth = 128; /* columns of a range   */
 constexpr int kMinEntries = 4; /* of a mean segment    */
 
+constexpr int kPointerThreads = 256;
+
 constexpr int kBitThreads = 256;
-constexpr int kBitWarps = kBitThreads / kWarp;
-constexpr int kFreeOf = 4; /* multiprocessors for each block that may come early */
+constexpr int kBitShared = 80 << 10; /* of which two find room on a multiprocessor */
 
 struct BitArgs {
-    const void *s;
-    int64_t rs, cs;
-    int k, words;
-    uint32_t *bits;
+    DenseRows s;
+    int octets; /* of a row of bits */
+    uint8_t *bits;
 };
 
-/* The bits of S, and zeros up to the end of each row's last sector: a warp eight words, all loads in flight.
- */
+/* The bits of S, and zeros up to the end of each row's last unit of words. Grid (blocks that take octets in
+ * turn, rows). Blocks come while the product before still runs, and those of the product behind while these
+ * do; their shared memory keeps them from crowding on the multiprocessors that a product leaves free. */
 template <typename T>
 __global__ __launch_bounds__(kBitThreads) void event_bits(const __grid_constant__ BitArgs a)
 {
-    dependency_wait();
     dependents_launch();
-    const int lane = threadIdx.x % kWarp, unit = int(blockIdx.x) * kBitWarps + threadIdx.x / kWarp;
-    if (unit * kUnitWords >= a.words) return;
-    const T *row = (const T *)a.s + blockIdx.y * a.rs;
-    T x[kUnitWords];
+    dependency_wait();
+    const int threads = (int)gridDim.x * kBitThreads, i = (int)blockIdx.y;
+    uint8_t *const row = a.bits + (int64_t)i * a.octets;
+    for (int t0 = 0; t0 < a.octets; t0 += kOctets * threads) {
+        const int t = t0 + (int)blockIdx.x * kBitThreads + (int)threadIdx.x;
+        const uint32_t word =
+            scan_octets<T>(a.s, i, (int64_t)t * kOctet, threads * kOctet, a.octets - t0, threads, [] {});
 #pragma unroll
-    for (int u = 0; u < kUnitWords; u++) {
-        const int64_t k = ((int64_t)unit * kUnitWords + u) * 32 + lane;
-        x[u] = k < a.k ? row[k * a.cs] : T(0);
+        for (int u = 0; u < kOctets; u++)
+            if (t + u * threads < a.octets) row[t + u * threads] = (uint8_t)(word >> u * kOctet);
     }
-    uint32_t mine = 0;
-#pragma unroll
-    for (int u = 0; u < kUnitWords; u++) {
-        const unsigned word = __ballot_sync(kFull, x[u] != T(0));
-        if (lane == u) mine = word;
-    }
-    if (lane < kUnitWords) a.bits[(int64_t)blockIdx.y * a.words + unit * kUnitWords + lane] = mine;
 }
 
 struct PointerArgs {
@@ -57,10 +52,10 @@ struct PointerArgs {
 };
 
 /* first[k][r]: the entries of row k before column r * width, up to kFar. */
-__global__ __launch_bounds__(kBitThreads) void segment_pointers(const __grid_constant__ PointerArgs a)
+__global__ __launch_bounds__(kPointerThreads) void segment_pointers(const __grid_constant__ PointerArgs a)
 {
-    const int64_t per_row = a.ranges + 1, all = a.k * per_row, step = (int64_t)gridDim.x * kBitThreads;
-    for (int64_t t = (int64_t)blockIdx.x * kBitThreads + threadIdx.x; t < all; t += step) {
+    const int64_t per_row = a.ranges + 1, all = a.k * per_row, step = (int64_t)gridDim.x * kPointerThreads;
+    for (int64_t t = (int64_t)blockIdx.x * kPointerThreads + threadIdx.x; t < all; t += step) {
         const int64_t before = entries_before(a.w, t / per_row, 0, t % per_row * a.width);
         a.first[t] = (uint16_t)min((int64_t)kFar, before);
         if (t == 0) *a.expected = 0;
@@ -69,15 +64,12 @@ __global__ __launch_bounds__(kBitThreads) void segment_pointers(const __grid_con
 
 } // namespace
 
-lac_status_t queue_event_bits(const lac_cuda_dense_t *s, int64_t m, int64_t k, uint32_t *bits,
-                              cudaStream_t stream)
+lac_status_t queue_event_bits(const DenseRows &s, int64_t m, bool bytes, uint32_t *bits, cudaStream_t stream)
 {
-    const BitArgs a = {s->data, s->rs, s->cs, (int)k, bit_words(k), bits};
-    const int64_t across = ceil_div(a.words, kBitWarps * kUnitWords);
-    /* Blocks that come before the launch before has ended crowd where that has left multiprocessors free. */
-    const bool chained = across * m <= current_device().sms / kFreeOf;
-    const Launch l = {dim3(unsigned(across), unsigned(m)), dim3(kBitThreads), 0, 1, chained, stream};
-    return s->dt == LAC_U8 ? launch(event_bits<uint8_t>, l, a) : launch(event_bits<float>, l, a);
+    const BitArgs a = {s, bit_words(s.k) * kOctets, (uint8_t *)bits};
+    const int64_t across = min(ceil_div(a.octets, kBitThreads), max<int64_t>(1, current_device().sms / m));
+    const Launch l = {dim3(unsigned(across), unsigned(m)), dim3(kBitThreads), kBitShared, 1, true, stream};
+    return bytes ? launch(event_bits<uint8_t>, l, a) : launch(event_bits<float>, l, a);
 }
 
 } // namespace lacuna
@@ -119,6 +111,6 @@ extern "C" lac_status_t lac_cuda_segment_pointers(int64_t k, int64_t n, int64_t 
     if (k == 0 || n == 0) return LAC_OK;
     const int ranges = (int)ceil_div(n, width);
     const PointerArgs a = {k, ranges, (int)width, *w, first, behind_pointers(first, k, n, width)};
-    return launch(segment_pointers, grid_stride(ceil_div(k * (ranges + 1), kBitThreads), kBitThreads, stream),
-                  a);
+    return launch(segment_pointers,
+                  grid_stride(ceil_div(k * (ranges + 1), kPointerThreads), kPointerThreads, stream), a);
 }

@@ -439,9 +439,8 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
     a.w = *w, a.first = segments->first, a.list = s->list;
     a.expected = behind_pointers(segments->first, segments->k, p->n, segments->width);
     if (dense) {
-        a.s = dense->data, a.srs = dense->rs, a.scs = dense->cs;
+        a.s = {dense->data, dense->rs, dense->cs, p->k, has_whole_octets(*dense, p->m, p->k)};
         a.values = bytes ? nullptr : (const float *)dense->data;
-        a.whole_octets = has_whole_octets(*dense, p->m, p->k);
     }
     if (s->rows) a.rows = *s->rows;
     if (s->lists) a.lists = *s->lists;
@@ -450,7 +449,7 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
     a.whole_bits = prepares;
     if (prepares) {
         const lac_status_t status =
-            queue_event_bits(dense, p->m, p->k, (uint32_t *)workspace, (cudaStream_t)stream);
+            queue_event_bits(a.s, p->m, bytes, (uint32_t *)workspace, (cudaStream_t)stream);
         if (status != LAC_OK) return status;
     }
     const Source source = s->lists ? kLists : s->bits || prepares ? kBits : dense ? kDense : kRows;

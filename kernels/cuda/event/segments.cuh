@@ -36,18 +36,23 @@ struct alignas(16) Segment {
     float v;
 };
 
+/* A dense S[m, k] of floats or bytes. */
+struct DenseRows {
+    const void *at;
+    int64_t rs, cs, k;
+    bool whole_octets; /* each lies side by side, at a multiple of its size, and has eight elements */
+};
+
 struct SegmentArgs {
     GemmArgs p;       /* but for W */
     int columns;      /* of a block, or of a cluster that shares them  */
     int ranges, span; /* of the pointers; how many of them that is     */
     int warps, cluster;
-    int copies, turns;   /* of the sums; warps that share one, or 0: each group of lanes has its own */
-    bool late;           /* lac_cuda_segments_cut_t.late */
-    bool runs;           /* a copy of the sums may get more events than are added up straight */
-    const void *s;       /* dense */
+    int copies, turns; /* of the sums; warps that share one, or 0: each group of lanes has its own */
+    bool late;         /* lac_cuda_segments_cut_t.late */
+    bool runs;         /* a copy of the sums may get more events than are added up straight */
+    DenseRows s;
     const float *values; /* of its events; NULL: ones */
-    int64_t srs, scs;
-    bool whole_octets; /* each lies side by side, at a multiple of its size, and has eight elements */
     const int32_t *list;
     lac_cuda_event_bits_t bits;
     bool whole_bits; /* read 16 bytes at a time: those of a row end with its last word, and behind it is 0 */
@@ -150,19 +155,19 @@ __device__ inline int first_of_octet(const SegmentArgs &a, const Place &p, int t
     return ((t / kWarp * a.cluster + p.rank) * kWarp + t % kWarp) * kOctet;
 }
 
-/* The bits of a thread's octets, of which the block has `left`: kOctets of them, each a round of its
+/* The bits of a thread's octets of row i, of which there are `left`: kOctets of them, each a round of
  * `threads` and `step` elements behind the one before, the first at k. All are on their way before one is
  * tested where they are whole. meanwhile(): done while they are. */
 template <typename T, typename Meanwhile>
-__device__ inline uint32_t scan_octets(const SegmentArgs &a, const Place &p, int64_t k, int step, int left,
-                                       int threads, Meanwhile meanwhile)
+__device__ inline uint32_t scan_octets(const DenseRows &s, int i, int64_t k, int step, int left, int threads,
+                                       Meanwhile meanwhile)
 {
-    const T *const row = (const T *)a.s + p.i * a.srs;
+    const T *const row = (const T *)s.at + i * s.rs;
     uint32_t word = 0;
-    if (a.whole_octets) {
+    if (s.whole_octets) {
         Octet<T> octet[kOctets];
 #pragma unroll
-        for (int u = 0; u < kOctets; u++) octet[u].load(k + u * step < a.p.k, row + k + u * step);
+        for (int u = 0; u < kOctets; u++) octet[u].load(k + u * step < s.k, row + k + u * step);
         meanwhile();
 #pragma unroll
         for (int u = 0; u < kOctets; u++)
@@ -176,7 +181,7 @@ __device__ inline uint32_t scan_octets(const SegmentArgs &a, const Place &p, int
 #pragma unroll
         for (int e = 0; e < kOctet; e++) {
             const int64_t at = k + u * step + e;
-            x[e] = Octet<T>::load_element(at < a.p.k, row + at * a.scs);
+            x[e] = Octet<T>::load_element(at < s.k, row + at * s.cs);
         }
 #pragma unroll
         for (int e = 0; e < kOctet; e++) word |= (x[e] ? 1u : 0u) << (u * kOctet + e);
@@ -266,7 +271,7 @@ __device__ inline void each_queue(const SegmentArgs &a, const Place &p, const Fi
             const int first = kSource == kDense ? first_of_octet(a, p, t) : 32 * word_of(a, p, t);
             const int between = threads * a.cluster * kOctet; /* a thread's octets */
             if constexpr (kSource == kDense)
-                word[0] = scan_octets<T>(a, p, first, between, all - t0, threads, meanwhile);
+                word[0] = scan_octets<T>(a.s, p.i, first, between, all - t0, threads, meanwhile);
             else if (t < all)
                 load_words(a, p.i, first / 32, fours, word);
             const auto k_of = [&](int w, int bit) {
@@ -351,7 +356,7 @@ __device__ inline Opening open_segment(const SegmentArgs &a, const Place &p, con
     else if (kSource == kLists)
         o.v = 1.0f;
     else
-        o.v = load_if(live && a.values, a.values + p.i * a.srs + k * a.scs, 1.0f);
+        o.v = load_if(live && a.values, a.values + p.i * a.s.rs + k * a.s.cs, 1.0f);
     if (kSource == kDense && a.list) k = load_if(live, a.list + k, 0);
     const uint16_t *first = a.first + (int64_t)k * (a.ranges + 1);
     const int range = p.range * a.span;
@@ -465,8 +470,7 @@ inline int *behind_pointers(const uint16_t *first, int64_t k, int64_t n, int64_t
 }
 
 /* bits[m][bit_words(k)] := where S[m, k] is not 0. */
-lac_status_t queue_event_bits(const lac_cuda_dense_t *s, int64_t m, int64_t k, uint32_t *bits,
-                              cudaStream_t stream);
+lac_status_t queue_event_bits(const DenseRows &s, int64_t m, bool bytes, uint32_t *bits, cudaStream_t stream);
 
 /* The product by terms added up as integers, wherever S's events are; bytes: in a dense S of bytes. Sets what
  * says how it is cut: a.ranges of so many columns are given. Needs clusters. */
