@@ -82,12 +82,14 @@ typedef struct lac_cuda_dense {
     double density; /* what is expected, or 0: unknown; only steers how the work is cut */
 } lac_cuda_dense_t;
 
-/* S by rows (CSR). */
+/* S by rows (CSR). apart: row i's events are [ptr[2 i], ptr[2 i + 1]), as lac_cuda_csr_rows leaves them;
+ * taken by lac_cuda_event_csr, _spmm_narrow, _spmm_wide and _schedule. */
 typedef struct lac_cuda_csr {
     const int64_t *ptr; /* [m + 1]                                              */
     const int32_t *idx; /* [nnz] k of each event                                */
     const float *val;   /* [nnz], or NULL: every event has value 1; doubles beside a W of LAC_F64 */
     int64_t nnz;        /* as far as the host knows it; only steers the split   */
+    bool apart;
 } lac_cuda_csr_t;
 
 /* How a launch is cut; 0 in any field means "choose". A warp owns one row of S, 128 * vec
@@ -321,6 +323,10 @@ lac_status_t lac_cuda_csr_ptr(int64_t m, int64_t k, const lac_cuda_dense_t *s, i
 lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_dense_t *s, const int64_t *ptr,
                                int32_t *idx, lac_dt_t dt, void *val, lac_cuda_stream_t stream);
 int64_t lac_cuda_csr_bytes(int64_t m);
+/* The rows in one step, into memory that has room for every element: each row's from row * k on, ptr[2 m] as
+ * of a CSR whose rows are apart. */
+lac_status_t lac_cuda_csr_rows(int64_t m, int64_t k, const lac_cuda_dense_t *s, int64_t *ptr, int32_t *idx,
+                               lac_dt_t dt, void *val, lac_cuda_stream_t stream);
 
 /* The same from bits as in lac_cuda_bits_t, and of an f32 S only the elements whose bit is set. idx may
  * be NULL, too. Workspace as above. */

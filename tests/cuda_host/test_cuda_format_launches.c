@@ -14,24 +14,22 @@ static void test_csr_narrow(void **state)
     lac_dim_t m = 3000, k = 2000;
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, 64), c = cuda_host_rows(ctx, m, 64);
     cuda_host_count(ctx, &a, 60000);
-    int64_t rows = cuda_host_piece(8 * (m + 1)) + 2 * cuda_host_piece(4 * m * k) +
-                   cuda_host_piece(lac_cuda_csr_bytes(m));
+    int64_t rows = cuda_host_piece(16 * m) + 2 * cuda_host_piece(4 * m * k);
     expect_bytes("csr", "left", &a, &b, &c, rows);
     const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_spmm_narrow");
-    EXPECT(l, "p.m p.n p.k p.ldw p.order s.nnz", m, 64, k, 64, LAC_CUDA_ROWS, 60000);
-    const standin_launch_t *ptr = standin_find("lac_cuda_csr_ptr", 0),
-                           *fill = standin_find("lac_cuda_csr_fill", 0);
-    assert_true(ptr && fill && ptr < fill && fill < l);
+    EXPECT(l, "p.m p.n p.k p.ldw p.order s.nnz s.apart", m, 64, k, 64, LAC_CUDA_ROWS, 60000, 1);
+    const standin_launch_t *fill = standin_find("lac_cuda_csr_rows", 0);
+    assert_true(fill && fill < l);
     expect_pointer(fill, "ptr", standin_pointer(l, "s.ptr"));
     expect_pointer(fill, "idx", standin_pointer(l, "s.idx"));
     expect_pointer(fill, "val", standin_pointer(l, "s.val"));
-    expect_pointer(ptr, "s.data", a.buf);
+    expect_pointer(fill, "s.data", a.buf);
     /* pieces of the workspace do not overlap */
-    int64_t at[] = {standin_offset(standin_pointer(ptr, "ptr")), standin_offset(standin_pointer(fill, "idx")),
-                    standin_offset(standin_pointer(fill, "val")),
-                    standin_offset(standin_pointer(ptr, "workspace"))};
-    int64_t long_[] = {cuda_host_piece(8 * (m + 1)), cuda_host_piece(4 * m * k), cuda_host_piece(4 * m * k)};
-    for (int i = 0; i < 3; i++) assert_int_equal(at[i] + long_[i], at[i + 1]);
+    int64_t at[] = {standin_offset(standin_pointer(fill, "ptr")),
+                    standin_offset(standin_pointer(fill, "idx")),
+                    standin_offset(standin_pointer(fill, "val"))};
+    int64_t long_[] = {cuda_host_piece(16 * m), cuda_host_piece(4 * m * k)};
+    for (int i = 0; i < 2; i++) assert_int_equal(at[i] + long_[i], at[i + 1]);
     /* bytes have no values, and room for none */
     lac_obj_t u = cuda_host_matrix(ctx, LAC_U8, m, k, k, 1, 0);
     cuda_host_count(ctx, &u, 60000);
@@ -116,8 +114,8 @@ static void test_csr_once(void **state)
     const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_csr_long");
     const standin_launch_t *copied = standin_find("lac_cuda_copy", 0),
                            *made = standin_find("lac_cuda_schedule", 0),
-                           *ptr = standin_find("lac_cuda_csr_ptr", 0);
-    assert_true(copied && made && ptr);
+                           *filled = standin_find("lac_cuda_csr_rows", 0);
+    assert_true(copied && made && filled);
     int64_t w = cuda_host_piece(4 * k * n), steps = cuda_host_piece(lac_cuda_schedule_bytes(m, k, m * k)),
             scratch = cuda_host_piece(lac_cuda_schedule_scratch(m)),
             partial = cuda_host_piece(lac_cuda_csr_long_bytes(m, n, k));
@@ -129,9 +127,8 @@ static void test_csr_once(void **state)
     assert_int_equal(standin_offset(standin_pointer(l, "steps")), w);
     assert_int_equal(standin_offset(standin_pointer(made, "workspace")), w + steps);
     assert_int_equal(standin_offset(standin_pointer(l, "workspace")), w + steps + scratch);
-    assert_int_equal(standin_offset(standin_pointer(ptr, "ptr")), w + steps + scratch + partial);
-    int64_t rows = cuda_host_piece(8 * (m + 1)) + 2 * cuda_host_piece(4 * m * k) +
-                   cuda_host_piece(lac_cuda_csr_bytes(m));
+    assert_int_equal(standin_offset(standin_pointer(filled, "ptr")), w + steps + scratch + partial);
+    int64_t rows = cuda_host_piece(16 * m) + 2 * cuda_host_piece(4 * m * k);
     expect_bytes("csr", "left", &a, &b, &c, w + steps + scratch + partial + rows);
 }
 
@@ -146,7 +143,7 @@ static void test_csr_parts(void **state)
     assert_true(partial > 0);
     cuda_host_count(ctx, &a, m * k / 20);
     const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_csr_long");
-    assert_int_equal(standin_offset(standin_pointer(standin_find("lac_cuda_csr_ptr", 0), "ptr")) -
+    assert_int_equal(standin_offset(standin_pointer(standin_find("lac_cuda_csr_rows", 0), "ptr")) -
                          standin_offset(standin_pointer(l, "workspace")),
                      partial);
     unit_expect(lac_meta_freeze(a.meta), LAC_OK, "freeze");

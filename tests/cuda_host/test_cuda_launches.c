@@ -201,7 +201,7 @@ static void test_csr_doubles(void **state)
                   columns = cuda_host_matrix(ctx, LAC_F64, 5000, n, 1, 5000, 0);
         cuda_host_count(ctx, &a, 50000);
         const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, name);
-        EXPECT(standin_find("lac_cuda_csr_fill", 0), "dt s.dt", LAC_F64, LAC_F64);
+        EXPECT(standin_find("lac_cuda_csr_rows", 0), "dt s.dt", LAC_F64, LAC_F64);
         EXPECT(l, "p.w_dt p.out_dt p.order", LAC_F64, LAC_F64, LAC_CUDA_ROWS);
         cuda_host_csr(ctx, &a, 10);
         l = cuda_host_launch(ctx, "csr", &a, &columns, &c, name);

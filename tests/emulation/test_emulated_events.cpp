@@ -58,7 +58,10 @@ struct Operands {
     float scalars[2];
     lac_cuda_product_t p;
     lac_cuda_dense_t dense;
-    lac_cuda_csr_t csr;
+    lac_cuda_csr_t csr, either; /* either: the same, or with rows apart */
+    std::vector<int64_t> apart_ptr;
+    std::vector<int32_t> apart_idx;
+    std::vector<float> apart_val;
     std::vector<bool> inside; /* out: of the output, and not between its lines */
 
     float was(int64_t at) const { return before.data()[written() - out.data() + at]; }
@@ -87,6 +90,22 @@ int64_t workspace_bytes(int64_t m, int64_t k)
     return most;
 }
 
+/* Rows with room for all k each, and nothing between them. */
+void part_rows(const Case &c, Operands *o)
+{
+    o->apart_idx.assign((size_t)(c.m * c.k), -1), o->apart_val.assign((size_t)(c.m * c.k), NAN);
+    for (int64_t i = 0; i < c.m; i++) {
+        const int64_t from = o->ptr[i], count = o->ptr[i + 1] - from, to = i * c.k;
+        for (int64_t e = 0; e < count; e++) {
+            o->apart_idx[(size_t)(to + e)] = o->idx[from + e];
+            o->apart_val[(size_t)(to + e)] = o->val[from + e];
+        }
+        o->apart_ptr.insert(o->apart_ptr.end(), {to, to + count});
+    }
+    o->either = {o->apart_ptr.data(), o->apart_idx.data(), c.u8 ? nullptr : o->apart_val.data(), o->csr.nnz,
+                 true};
+}
+
 /* W is NaN in the rows that no row of S has an event for. */
 std::unique_ptr<Operands> make(const Case &c)
 {
@@ -107,6 +126,10 @@ std::unique_ptr<Operands> make(const Case &c)
                                              std::vector<double>((size_t)(c.m * c.n)),
                                              std::vector<double>((size_t)(c.m * c.n)),
                                              {c.alpha, c.beta},
+                                             {},
+                                             {},
+                                             {},
+                                             {},
                                              {},
                                              {},
                                              {},
@@ -162,7 +185,8 @@ std::unique_ptr<Operands> make(const Case &c)
     o->dense = {c.u8 ? LAC_U8 : LAC_F32,
                 c.u8 ? (const void *)(o->bytes.data() + c.s_offset) : o->s.data() + c.s_offset, rs, cs,
                 c.seed % 2 ? c.density : 0.0};
-    o->csr = {o->ptr.data(), o->idx.data(), c.u8 ? nullptr : o->val.data(), nnz};
+    o->csr = o->either = {o->ptr.data(), o->idx.data(), c.u8 ? nullptr : o->val.data(), nnz, false};
+    if (c.seed % 2) part_rows(c, o.get());
     return o;
 }
 
@@ -267,7 +291,7 @@ void check_steps(const Case &c, Operands &o)
     Buffer<uint8_t> steps(lac_cuda_schedule_bytes(c.m, c.k, o.csr.nnz)),
         scratch(lac_cuda_schedule_scratch(c.m)), partial(lac_cuda_csr_long_bytes(c.m, c.n, c.k));
     memset(steps.data(), 0x5a, steps.count);
-    if (lac_cuda_schedule(c.m, c.k, &o.csr, steps.data(), scratch.data(), nullptr) != LAC_OK) failures++;
+    if (lac_cuda_schedule(c.m, c.k, &o.either, steps.data(), scratch.data(), nullptr) != LAC_OK) failures++;
     check(c, o, "long", [&] { return lac_cuda_csr_long(&o.p, steps.data(), partial.data(), nullptr); });
 }
 
@@ -300,7 +324,7 @@ void check_rows(const Case &c, Operands &o)
     check(c, o, "slots-tile", [&] { return lac_cuda_event_slots(p, &o.dense, &tile, work, nullptr); });
     check(c, o, "packed", [&] { return lac_cuda_event_slots(p, &packed, &tile, work, nullptr); });
     check(c, o, "csr", [&] { return lac_cuda_event_csr(p, &o.csr, nullptr, nullptr); });
-    check(c, o, "csr-tile", [&] { return lac_cuda_event_csr(p, &o.csr, &tile, nullptr); });
+    check(c, o, "csr-tile", [&] { return lac_cuda_event_csr(p, &o.either, &tile, nullptr); });
     if (c.n <= 12) check_bits(c, o);
     if (c.w_cols) return;
     const bool aligned = o.p.ldw % 4 == 0 && c.w_offset % 4 == 0;
@@ -309,7 +333,7 @@ void check_rows(const Case &c, Operands &o)
         printf("FAIL not refused %s\n", text(c, "wide, long").c_str()), failures++;
     if (aligned && hopper) check_steps(c, o);
     if (!aligned || o.p.n % 4) return;
-    check(c, o, "wide", [&] { return lac_cuda_spmm_wide(p, &o.csr, nullptr); });
+    check(c, o, "wide", [&] { return lac_cuda_spmm_wide(p, &o.either, nullptr); });
 }
 
 void check_columns(const Case &c, Operands &o)
@@ -410,7 +434,7 @@ void check_uneven_slots()
                 check(c, *o, "slots-uneven",
                       [&] { return lac_cuda_event_slots(&o->p, &o->dense, &tile, work, nullptr); });
                 check(c, *o, "csr-uneven",
-                      [&] { return lac_cuda_event_csr(&o->p, &o->csr, &tile, nullptr); });
+                      [&] { return lac_cuda_event_csr(&o->p, &o->either, &tile, nullptr); });
             }
 }
 
@@ -421,7 +445,7 @@ void check_wide_rows()
         const Case c = plain_case(5, 68, k, 1.0, 700 + (unsigned)k);
         emulated_device = c.device;
         std::unique_ptr<Operands> o = make(c);
-        check(c, *o, "wide-rows", [&] { return lac_cuda_spmm_wide(&o->p, &o->csr, nullptr); });
+        check(c, *o, "wide-rows", [&] { return lac_cuda_spmm_wide(&o->p, &o->either, nullptr); });
     }
 }
 
@@ -433,7 +457,7 @@ void check_pair(const Case &c, Operands &o)
     Buffer<uint8_t> partial(lac_cuda_event_pair_bytes(c.m, c.n, c.k) + 1);
     for (int64_t k = 0; k <= c.k; k++) ptr[k] = k * c.n;
     for (int64_t e = 0; e < c.k * c.n; e++) idx[e] = (int32_t)(e % c.n);
-    const lac_cuda_csr_t w = {ptr.data(), idx.data(), (const float *)o.p.w, c.k * c.n};
+    const lac_cuda_csr_t w = {ptr.data(), idx.data(), (const float *)o.p.w, c.k * c.n, false};
     check(c, o, "pair",
           [&] { return lac_cuda_event_pair(&o.p, &o.dense, nullptr, &w, partial.data(), nullptr); });
     check(c, o, "pair-csr",
@@ -482,7 +506,7 @@ void check_long_sums()
     check(c, *o, "csr", [&] { return lac_cuda_event_csr(p, &o->csr, &narrow, nullptr); });
     check_pair(c, *o);
     c.m = 128, c.k = 9000, c.n = 36, o = make(c), p = &o->p; /* a warp for each row */
-    check(c, *o, "short", [&] { return lac_cuda_spmm_narrow(p, &o->csr, nullptr); });
+    check(c, *o, "short", [&] { return lac_cuda_spmm_narrow(p, &o->either, nullptr); });
     c.m = 512, c.k = 8000, c.n = 4, o = make(c), p = &o->p; /* so many rows that k is not divided */
     check_steps(c, *o);
     for (int64_t n : {1, 2, 3, 13}) { /* rows per warp: 4, 2 and 1; columns: each number there is code for */
@@ -492,7 +516,7 @@ void check_long_sums()
     c.m = 3, c.k = 33000, c.n = 3, o = make(c); /* more than two runs of a warp's lanes */
     check_bits(c, *o);
     c.m = 2, c.k = 30000, c.n = 64, o = make(c), p = &o->p;
-    check(c, *o, "wide", [&] { return lac_cuda_spmm_wide(p, &o->csr, nullptr); });
+    check(c, *o, "wide", [&] { return lac_cuda_spmm_wide(p, &o->either, nullptr); });
     c.w_cols = true, o = make(c), p = &o->p, work = o->workspace.data();
     check(c, *o, "stream", [&] { return lac_cuda_event_stream(p, &o->dense, work, nullptr); });
     check(c, *o, "active", [&] { return lac_cuda_event_active(p, &o->dense, work, nullptr); });

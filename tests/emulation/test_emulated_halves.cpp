@@ -147,7 +147,7 @@ void describe(const Case &c, Problem &q)
            q.out.dt};
     q.dense = {q.s.dt, q.s.data(), q.s.rs, q.s.cs, c.seed % 2 ? c.density : 0.0};
     const float *val = c.dt == LAC_F64 ? (const float *)q.wide.data() : q.val.data();
-    q.csr = {q.ptr.data(), q.idx.data(), val, (int64_t)q.idx.size()};
+    q.csr = {q.ptr.data(), q.idx.data(), val, (int64_t)q.idx.size(), false};
 }
 
 void fail(const Case &c, const char *what, const char *why, double x)

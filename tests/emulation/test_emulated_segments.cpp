@@ -200,8 +200,8 @@ std::unique_ptr<Operands> make(const Case &c)
     o->dense = {c.u8 ? LAC_U8 : LAC_F32,
                 c.u8 ? (const void *)(o->bytes.data() + c.s_offset) : o->s.data() + c.s_offset, rs, cs,
                 c.seed % 2 ? c.events : 0.0};
-    o->rows = {o->s_ptr.data(), o->s_idx.data(), c.u8 ? nullptr : o->s_val.data(), (int64_t)o->s_idx.size()};
-    o->w = {o->w_ptr.data(), o->w_idx.data(), c.ones ? nullptr : o->w_val.data(), (int64_t)o->w_idx.size()};
+    o->rows = {o->s_ptr.data(), o->s_idx.data(), c.u8 ? nullptr : o->s_val.data(), (int64_t)o->s_idx.size(), false};
+    o->w = {o->w_ptr.data(), o->w_idx.data(), c.ones ? nullptr : o->w_val.data(), (int64_t)o->w_idx.size(), false};
     o->segments = {c.k, c.width, o->first.data()};
     draw_values(c, *o, random);
     return o;

@@ -249,7 +249,7 @@ SparseW compress(const float *w, int64_t k, int64_t n)
     CUDA_CHECK(cudaMemcpy(s.ptr, ptr.data(), 8 * ptr.size(), cudaMemcpyHostToDevice));
     CUDA_CHECK(cudaMemcpy(s.idx, idx.data(), 4 * idx.size(), cudaMemcpyHostToDevice));
     CUDA_CHECK(cudaMemcpy(s.val, val.data(), 4 * val.size(), cudaMemcpyHostToDevice));
-    s.csr = {s.ptr, s.idx, s.val, (int64_t)idx.size()};
+    s.csr = {s.ptr, s.idx, s.val, (int64_t)idx.size(), false};
     return s;
 }
 
@@ -304,12 +304,34 @@ void check_sparse(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, cons
         cudaFree(x);
 }
 
+/* The rows as they are found in one step, each with room for all k. */
+struct Apart {
+    int64_t *ptr;
+    int32_t *idx;
+    float *val = nullptr;
+    lac_cuda_csr_t csr;
+
+    Apart(const Case &c, const lac_cuda_dense_t &s, const lac_cuda_csr_t &packed)
+    {
+        CUDA_CHECK(cudaMalloc(&ptr, (size_t)(16 * c.m)));
+        CUDA_CHECK(cudaMalloc(&idx, (size_t)(4 * c.m * c.k)));
+        if (!c.u8) CUDA_CHECK(cudaMalloc(&val, (size_t)(4 * c.m * c.k)));
+        if (lac_cuda_csr_rows(c.m, c.k, &s, ptr, idx, LAC_F32, val, stream) != LAC_OK) failures++;
+        csr = {ptr, idx, val, packed.nnz, true};
+    }
+    ~Apart()
+    {
+        for (void *x : {(void *)ptr, (void *)idx, (void *)val}) cudaFree(x);
+    }
+};
+
 template <typename T> void run_case(const Case &c)
 {
     Operands<T> o = make<T>(c);
     CUDA_CHECK(cudaDeviceSynchronize());
     const lac_cuda_dense_t s = {c.u8 ? LAC_U8 : LAC_F32, o.s, o.rs, o.cs, c.seed % 2 ? c.density : 0.0};
-    const lac_cuda_csr_t csr = {o.ptr, o.idx, c.u8 ? nullptr : o.val, o.nnz};
+    const lac_cuda_csr_t csr = {o.ptr, o.idx, c.u8 ? nullptr : o.val, o.nnz, false};
+    const Apart apart(c, s, csr);
     lac_cuda_dense_t packed = s;
     packed.data = nullptr;
     uint64_t r = mix(c.seed * 77);
@@ -327,8 +349,9 @@ template <typename T> void run_case(const Case &c)
           [&](cudaStream_t q) { return lac_cuda_event_slots(&o.p, &packed, &t, o.workspace, q); });
     check(c, o, "csr", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, nullptr, q); });
     check(c, o, "csr-tile", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, &t, q); });
-    check_wide(c, o, csr);
-    check_long(c, o, csr);
+    check(c, o, "csr-apart",
+          [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &apart.csr, nullptr, q); });
+    for (const lac_cuda_csr_t *rows : {&csr, &apart.csr}) check_wide(c, o, *rows), check_long(c, o, *rows);
     if (c.cols) check_columns(c, o, s);
     check_sparse(c, o, s, csr);
     release(o);

@@ -330,7 +330,7 @@ static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_meta_t *meta, lac_for
 {
     int64_t majors = which == LAC_FORMAT_CSC ? meta->m : meta->n,
             minors = which == LAC_FORMAT_CSC ? meta->n : meta->m;
-    lac_cuda_csr_t csr = {from->ptr, from->idx, from->val, from->count};
+    lac_cuda_csr_t csr = {from->ptr, from->idx, from->val, from->count, false};
     size_t entries = (size_t)from->count * sizeof(float);
     void *ptr, *idx, *val = NULL, *scratch;
     lac_status_t status = lac_cuda_format_own(data, 0, (size_t)(minors + 1) * sizeof(int64_t), &ptr);

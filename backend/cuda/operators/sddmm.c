@@ -51,7 +51,7 @@ static lac_status_t lay(lac_exec_t *exec, lines_t *l, char *memory)
 lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p,
                                      const lac_format_data_t *pattern, void *values)
 {
-    lac_cuda_csr_t csr = {pattern->ptr, pattern->idx, NULL, pattern->count};
+    lac_cuda_csr_t csr = {pattern->ptr, pattern->idx, NULL, pattern->count, false};
     lac_cuda_sampled_t s = {
         .m = p->m, .n = p->n, .beta = (float)p->beta, .values = values, .longest = pattern->longest};
     lac_operand_t columns = p->b; /* B's columns are the rows of its transpose */

@@ -304,7 +304,7 @@ static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_spmm_t *x, char *memo
     void *scratch = (char *)val + entries(x);
     lac_status_t status =
         lac_cuda_launched(lac_cuda_csr_to_csc(x->k, x->m, csr, ptr, idx, val, scratch, exec->stream), "rows");
-    *csr = (lac_cuda_csr_t){ptr, idx, val, x->nnz};
+    *csr = (lac_cuda_csr_t){ptr, idx, val, x->nnz, false};
     return status;
 }
 
@@ -314,7 +314,7 @@ static lac_status_t lay_out_rows(lac_exec_t *exec, const lac_spmm_t *x, const la
     int64_t *ptr = (int64_t *)(void *)memory;
     int32_t *idx = (int32_t *)(void *)(memory + l->ptr);
     lac_status_t status = LAC_OK;
-    *csr = (lac_cuda_csr_t){l->ptr ? ptr : x->ptr, l->idx ? idx : x->idx, x->val, x->nnz};
+    *csr = (lac_cuda_csr_t){l->ptr ? ptr : x->ptr, l->idx ? idx : x->idx, x->val, x->nnz, false};
     if (l->ptr) status = lac_cuda_widen(stored_rows(x) + 1, x->ptr, ptr, exec->stream);
     if (!status && l->idx) status = lac_cuda_narrow(x->nnz, x->idx, idx, exec->stream);
     if (!status && l->by_rows) status = csr_to_csc(exec, x, memory + l->ptr + l->idx + l->w, csr);

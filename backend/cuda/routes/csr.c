@@ -125,7 +125,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
         how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_w_layout(p, &s) == LAC_W_COLS, machine)
         : how.kernel == STEPPED   ? lac_cuda_schedule_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
                                   : gathered_us(&s, how.wide, machine);
-    return machine->cuda_launch_us + lac_cuda_rows_us(&s, machine) + transposed + product;
+    return machine->cuda_launch_us + lac_cuda_rows_us(&s, false, machine) + transposed + product;
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -136,7 +136,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     size_t kept =
         how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORMAT ? lac_cuda_schedule_kept(&s) : 0;
     return copy + kept + transposed_bytes(&s, how) + schedule_bytes(&s, how) + partial_bytes(&s, how) +
-           lac_cuda_rows_bytes(&s) + lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s));
+           lac_cuda_rows_bytes(&s, false) + lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s));
 }
 
 /* What the call wants of metadata; *declined where it is not there and cannot be made now. */
@@ -200,12 +200,12 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     size_t transposed = transposed_bytes(&s, how), stepped = schedule_bytes(&s, how),
            partial = partial_bytes(&s, how);
     size_t rows_at = transposed + stepped + partial;
-    if (!status) status = lac_cuda_work(exec, rows_at + lac_cuda_rows_bytes(&s), (void **)&memory);
+    if (!status) status = lac_cuda_work(exec, rows_at + lac_cuda_rows_bytes(&s, false), (void **)&memory);
     if (status || exec->preparing) return status;
     if (rows)
-        csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
+        csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count, false};
     else
-        status = lac_cuda_rows_build(exec, &s, memory + rows_at, &csr);
+        status = lac_cuda_rows_build(exec, &s, false, memory + rows_at, &csr);
     if (!status && stepped) status = lac_cuda_schedule_once(exec, &s, &csr, memory + transposed, &steps);
     if (!status) status = lay_out_w(exec, p, &s, how, copy, memory, &product);
     if (status) return status;
@@ -304,7 +304,7 @@ static lac_status_t make(void *arg, lac_format_data_t *data)
     lac_exec_t *exec = made->exec;
     const lac_sided_t *s = made->s;
     const lac_format_data_t *rows = made->rows;
-    lac_cuda_csr_t csr = {rows->ptr, rows->idx, rows->val, rows->count};
+    lac_cuda_csr_t csr = {rows->ptr, rows->idx, rows->val, rows->count, false};
     void *steps, *scratch;
     lac_cuda_format_begin(rows->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
     data->count = rows->count;
@@ -335,11 +335,13 @@ lac_status_t lac_cuda_schedule_now(lac_exec_t *exec, const lac_sided_t *s, const
     return status;
 }
 
-/* Rows from metadata, or counted and filled in the workspace. */
+/* Rows from metadata, or filled in the workspace. */
 
 #define ROW_TRIP 4096.0 /* elements of a row that its block has in flight */
 #define ROW_US   3e-3   /* a block that begins and ends: rows of 6 to 17 elements; H200, 2026-11-23 */
 #define TRIP_US  1.75
+#define SECTOR                                                                                               \
+    32.0 /* bytes from the last-level cache for an element of a row that does not lie side by side */
 
 lac_cuda_rows_source_t lac_cuda_rows_source(const lac_sided_t *s)
 {
@@ -347,9 +349,10 @@ lac_cuda_rows_source_t lac_cuda_rows_source(const lac_sided_t *s)
     return s->s->buf ? LAC_CUDA_ROWS_BUILT : LAC_CUDA_ROWS_NOWHERE;
 }
 
+/* Of rows that are apart, of which packed ones have fewer. */
 static size_t pointer_bytes(const lac_sided_t *s)
 {
-    return lac_cuda_piece((size_t)(s->m + 1) * sizeof(int64_t));
+    return lac_cuda_piece(2 * (size_t)s->m * sizeof(int64_t));
 }
 
 /* Of indices, which are as long as f32, or of values. */
@@ -358,25 +361,29 @@ static size_t entry_bytes(const lac_sided_t *s, lac_dt_t dt)
     return lac_cuda_piece((size_t)s->m * (size_t)s->k * lac_dt_size(dt));
 }
 
-size_t lac_cuda_rows_bytes(const lac_sided_t *s)
+size_t lac_cuda_rows_bytes(const lac_sided_t *s, bool packed)
 {
     if (lac_cuda_rows_source(s) != LAC_CUDA_ROWS_BUILT) return 0;
     return pointer_bytes(s) + entry_bytes(s, LAC_F32) + (s->s->dt == LAC_U8 ? 0 : entry_bytes(s, s->s->dt)) +
-           lac_cuda_piece((size_t)lac_cuda_csr_bytes(s->m));
+           (packed ? lac_cuda_piece((size_t)lac_cuda_csr_bytes(s->m)) : 0);
 }
 
-double lac_cuda_rows_us(const lac_sided_t *s, const lac_machine_t *machine)
+double lac_cuda_rows_us(const lac_sided_t *s, bool packed, const lac_machine_t *machine)
 {
     if (lac_cuda_rows_source(s) != LAC_CUDA_ROWS_BUILT) return 0.0;
     double elements = (double)s->m * (double)s->k, element = (double)lac_dt_size(s->s->dt);
     double listed = s->s->dt == LAC_F64 ? 12.0 : 8.0;
-    double bytes = 2.0 * element * elements + listed * s->s->density * elements; /* count, then fill */
+    double times = packed ? 2.0 : 1.0, launches = packed ? 3.0 : 1.0; /* count, add up, and fill; or fill */
+    double bytes = times * element * elements + listed * s->s->density * elements;
     double moved = bytes / (machine->cuda_dram_gbps * 1e3);
-    double walked = 2.0 * TRIP_US * ((double)s->k / ROW_TRIP - 1.0); /* one block per row */
-    return 3.0 * machine->cuda_launch_us + 2.0 * ROW_US * (double)s->m + (moved > walked ? moved : walked);
+    double walked = times * TRIP_US * ((double)s->k / ROW_TRIP - 1.0); /* one block per row */
+    double fetched = s->scs == 1 ? 0.0 : times * SECTOR * elements / (machine->cuda_l2_gbps * 1e3);
+    return launches * machine->cuda_launch_us + times * ROW_US * (double)s->m +
+           fmax(fetched, fmax(moved, walked));
 }
 
-lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, char *memory, lac_cuda_csr_t *csr)
+lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, bool packed, char *memory,
+                                 lac_cuda_csr_t *csr)
 {
     int64_t *ptr = (int64_t *)(void *)memory;
     int32_t *idx = (int32_t *)(void *)(memory + pointer_bytes(s));
@@ -384,10 +391,13 @@ lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, char *m
     bool ones = s->s->dt == LAC_U8;
     void *scratch = ones ? val : val + entry_bytes(s, s->s->dt);
     lac_cuda_dense_t dense = {s->s->dt, s->s->buf, s->srs, s->scs, s->s->density};
-    lac_status_t status = lac_cuda_csr_ptr(s->m, s->k, &dense, ptr, scratch, exec->stream);
-    if (!status)
-        status = lac_cuda_csr_fill(s->m, s->k, &dense, ptr, idx, s->s->dt, ones ? NULL : val, exec->stream);
+    void *values = ones ? NULL : val;
     double nnz = s->s->density * (double)s->m * (double)s->k;
-    *csr = (lac_cuda_csr_t){ptr, idx, ones ? NULL : (const float *)(void *)val, (int64_t)nnz};
+    *csr = (lac_cuda_csr_t){ptr, idx, values, (int64_t)nnz, !packed};
+    lac_status_t status =
+        packed ? lac_cuda_csr_ptr(s->m, s->k, &dense, ptr, scratch, exec->stream)
+               : lac_cuda_csr_rows(s->m, s->k, &dense, ptr, idx, s->s->dt, values, exec->stream);
+    if (!status && packed)
+        status = lac_cuda_csr_fill(s->m, s->k, &dense, ptr, idx, s->s->dt, values, exec->stream);
     return lac_cuda_launched(status, "rows");
 }

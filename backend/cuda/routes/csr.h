@@ -18,14 +18,16 @@ typedef enum lac_cuda_rows_source {
 
 lac_cuda_rows_source_t lac_cuda_rows_source(const lac_sided_t *s);
 
-/* Workspace that building takes: room for every element, since nothing is counted on the host. */
-size_t lac_cuda_rows_bytes(const lac_sided_t *s);
+/* Workspace that building takes: room for every element, since nothing is counted on the host. packed: as a
+ * CSR in the narrow sense, for which S is read twice; else rows are apart. */
+size_t lac_cuda_rows_bytes(const lac_sided_t *s, bool packed);
 
 /* Microseconds that building takes. */
-double lac_cuda_rows_us(const lac_sided_t *s, const lac_machine_t *machine);
+double lac_cuda_rows_us(const lac_sided_t *s, bool packed, const lac_machine_t *machine);
 
 /* Builds the rows of S's buffer at `memory`; csr->nnz is what is expected. Waits for nothing. */
-lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, char *memory, lac_cuda_csr_t *csr);
+lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, bool packed, char *memory,
+                                 lac_cuda_csr_t *csr);
 
 /* Steps: the rows of S made ready for the product with both sides long. Where the rows are metadata, so are
  * they. */

@@ -88,13 +88,13 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double out = 4.0 * (double)s.m * n / (machine->cuda_spmm_out_gbps * 1e3);
     double waits = lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_BUILT ? machine->cuda_wait_us : 0.0;
     return machine->cuda_spmm_us + product + out + copied / (machine->cuda_dram_gbps * 1e3) + waits +
-           lac_cuda_rows_us(&s, machine);
+           lac_cuda_rows_us(&s, true, machine);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    return transposed_bytes(&s) + out_bytes(p, &s) + lac_cuda_rows_bytes(&s) +
+    return transposed_bytes(&s) + out_bytes(p, &s) + lac_cuda_rows_bytes(&s, true) +
            lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s)) + BUFFER_BYTES +
            (size_t)(s.m + 1) * sizeof(int32_t);
 }
@@ -119,12 +119,12 @@ static lac_status_t find_rows(lac_exec_t *exec, const lac_sided_t *s, char *memo
         if (lac_cuda_capturing(exec)) return LAC_OK;
         /* The dense route serves where the same call is captured. */
         if (lac_cublas()->found) lac_cublas_handle(exec, &dense);
-        lac_status_t status = lac_cuda_rows_build(exec, s, memory, csr);
+        lac_status_t status = lac_cuda_rows_build(exec, s, true, memory, csr);
         return status ? status : read_count(exec, s->m, csr);
     }
     lac_status_t status = lac_cuda_format_now(exec, s->s, lac_sided_by_rows(s), &format);
     if (status || !format) return status;
-    *csr = (lac_cuda_csr_t){format->ptr, format->idx, format->val, format->count};
+    *csr = (lac_cuda_csr_t){format->ptr, format->idx, format->val, format->count, false};
     key->serial = s->s->meta->serial;
     key->format_id = format->format_id;
     return LAC_OK;
@@ -139,7 +139,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_cuda_csr_t csr;
     char *memory;
     lac_status_t status = lac_cuda_work(
-        exec, transposed_bytes(&s) + out_bytes(p, &s) + lac_cuda_rows_bytes(&s), (void **)&memory);
+        exec, transposed_bytes(&s) + out_bytes(p, &s) + lac_cuda_rows_bytes(&s, true), (void **)&memory);
     if (status) return status;
     float *transposed = (float *)(void *)memory, *c = (float *)(void *)(memory + transposed_bytes(&s));
     status = find_rows(exec, &s, memory + transposed_bytes(&s) + out_bytes(p, &s), &csr, &key);

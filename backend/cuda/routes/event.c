@@ -370,7 +370,7 @@ static lac_status_t make_segments(void *arg, lac_format_data_t *data)
     lac_exec_t *exec = made->exec;
     const lac_sided_t *s = made->s;
     const lac_format_data_t *w = made->w;
-    lac_cuda_csr_t csr = {w->ptr, w->idx, w->val, w->count};
+    lac_cuda_csr_t csr = {w->ptr, w->idx, w->val, w->count, false};
     void *first;
     lac_cuda_format_begin(w->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
     data->count = lac_cuda_segments_width(s->k, s->n, w->count);
@@ -518,8 +518,8 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_problem_t *p, const lac
     const lac_cuda_tile_t fixed = fixed_tile(s), *tile = p->settings.fixed_sums ? &fixed : NULL;
     const lac_format_data_t *rows = found->rows, *w = found->w;
     lac_cuda_csr_t csr = {0}, entries = {0};
-    if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
-    if (w && how.gather != BY_COPY) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
+    if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count, false};
+    if (w && how.gather != BY_COPY) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count, false};
     if (how.gather == BY_COUNTS) return multiply_counts(exec, s, product, &entries, w);
     if (found->segments &&
         (rows || how.source == FROM_ACTIVE || how.source == FROM_LISTS || how.source == FROM_BITS))

@@ -128,6 +128,16 @@ inline Device current_device()
     return {packed % (1 << kShift) / 2, packed % 2 != 0, (packed >> kShift) * kPiece};
 }
 
+/* Where the entries of a row begin and end. */
+struct RowEntries {
+    int64_t begin, end;
+};
+__device__ inline RowEntries entries_of(const lac_cuda_csr_t &s, int64_t row)
+{
+    const int64_t *const at = s.ptr + (row << (int)s.apart);
+    return {at[0], at[1]};
+}
+
 struct Launch {
     dim3 grid, block;
     size_t shared;

@@ -23,8 +23,9 @@ struct MetaArgs {
     int64_t rs, cs;
     int m, k;
     bool quads;
-    int64_t *count; /* [m], or the single counter of a probe */
-    const int64_t *ptr;
+    int64_t *count;     /* [m], or the single counter of a probe */
+    const int64_t *ptr; /* NULL: rows are apart, each with room for all elements */
+    int64_t *ends;      /* ... [2 m]                                              */
     int *idx;
     void *val;
     uint64_t *bits;
@@ -59,7 +60,8 @@ __global__ __launch_bounds__(kWarps *kWarp) void count_rows(const __grid_constan
     a.count[blockIdx.x] = total;
 }
 
-/* One block per row: warps count their part of a pass, then write behind the warps before them. */
+/* One block per row: warps count their part of a pass, then write behind the warps before them.
+ * Bytes: S once; 8 per nonzero. */
 template <typename T, typename V>
 __global__ __launch_bounds__(kWarps *kWarp) void fill_rows(const __grid_constant__ MetaArgs a)
 {
@@ -70,7 +72,10 @@ __global__ __launch_bounds__(kWarps *kWarp) void fill_rows(const __grid_constant
     __shared__ int counts[kWarps];
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const ScanRow<T> s = scan_row<T>(a, blockIdx.x);
-    int64_t row_end = a.ptr[blockIdx.x];
+    const int64_t row = blockIdx.x;
+    dependency_wait();
+    dependents_launch();
+    int64_t row_end = a.ptr ? a.ptr[row] : row * a.k;
     for (int base = 0; base < a.k; base += kStep) {
         const int from = base + warp * kHeld;
         T x[kRoundsHeld][4];
@@ -92,6 +97,7 @@ __global__ __launch_bounds__(kWarps *kWarp) void fill_rows(const __grid_constant
         }
         __syncthreads();
     }
+    if (a.ends && threadIdx.x == 0) a.ends[2 * row] = row * a.k, a.ends[2 * row + 1] = row_end;
 }
 
 /* One warp per word, and per row or every kGridRows-th row: lane l tests k = 64 word + l and the one 32
@@ -162,6 +168,17 @@ lac_status_t count_rows_of(const MetaArgs &a, lac_dt_t dt, lac_cuda_stream_t str
     return with_wide_type(dt, [&](auto x) { return launch(count_rows<decltype(x)>, l, a); });
 }
 
+/* Values of type dt. */
+lac_status_t fill_rows_of(const MetaArgs &a, lac_dt_t of_s, lac_dt_t dt, lac_cuda_stream_t stream)
+{
+    Launch l = plain(dim3(unsigned(a.m)), kWarps * kWarp, stream);
+    l.programmatic = true;
+    if (dt == LAC_F64)
+        return of_s == LAC_U8 ? launch(fill_rows<uint8_t, double>, l, a)
+                              : launch(fill_rows<double, double>, l, a);
+    return with_type(of_s, [&](auto x) { return launch(fill_rows<decltype(x), float>, l, a); });
+}
+
 size_t select_bytes(int64_t k)
 {
     size_t bytes = 0;
@@ -222,11 +239,18 @@ extern "C" lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_d
     if (m == 0) return LAC_OK;
     MetaArgs a = make_args(m, k, s);
     a.ptr = ptr, a.idx = idx, a.val = val;
-    const Launch l = plain(dim3(unsigned(m)), kWarps * kWarp, stream);
-    if (dt == LAC_F64)
-        return s->dt == LAC_U8 ? launch(fill_rows<uint8_t, double>, l, a)
-                               : launch(fill_rows<double, double>, l, a);
-    return with_type(s->dt, [&](auto x) { return launch(fill_rows<decltype(x), float>, l, a); });
+    return fill_rows_of(a, s->dt, dt, stream);
+}
+
+extern "C" lac_status_t lac_cuda_csr_rows(int64_t m, int64_t k, const lac_cuda_dense_t *s, int64_t *ptr,
+                                          int32_t *idx, lac_dt_t dt, void *val, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!fits(m) || !fits(k)) return LAC_ERR_EXTENT;
+    if (m == 0) return LAC_OK;
+    MetaArgs a = make_args(m, k, s);
+    a.ends = ptr, a.idx = idx, a.val = val;
+    return fill_rows_of(a, s->dt, dt, stream);
 }
 
 extern "C" lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_dense_t *s, uint64_t *bits,

@@ -37,7 +37,8 @@ __global__ __launch_bounds__(kThreads) void measure_rows(const ScheduleArgs a)
 {
     const int i = blockIdx.x * kThreads + threadIdx.x;
     if (i >= a.m) return;
-    a.length[i] = (int)(a.s.ptr[i + 1] - a.s.ptr[i]);
+    const RowEntries row = entries_of(a.s, i);
+    a.length[i] = (int)(row.end - row.begin);
     a.source[i] = i;
 }
 
@@ -67,7 +68,8 @@ __global__ __launch_bounds__(kScatterThreads) void scatter_groups(const Schedule
             const int64_t q = (int64_t)r * a.groups + (r % 2 ? a.groups - 1 - g : g);
             const int i = q < a.m ? a.sorted[q] : -1;
             a.to.row[(int64_t)g * kStepRows + r] = i;
-            if (i >= 0) steps += a.s.ptr[i + 1] - a.s.ptr[i];
+            const RowEntries row = i >= 0 ? entries_of(a.s, i) : RowEntries{0, 0};
+            steps += row.end - row.begin;
         }
         const int batches = g < a.groups ? (int)ceil_div(steps + a.chunks + 1, kBatch - 1) : 0;
         int before, all;
@@ -134,8 +136,8 @@ __device__ inline Cursors open_rows(const ScheduleArgs &a, int64_t group, int wa
 #pragma unroll
     for (int r = 0; r < kWarpRows; r++) {
         const int i = a.to.row[group * kStepRows + warp * kWarpRows + r];
-        c.next[r] = i < 0 ? 0 : a.s.ptr[i];
-        c.end[r] = i < 0 ? 0 : a.s.ptr[i + 1];
+        const RowEntries row = i < 0 ? RowEntries{0, 0} : entries_of(a.s, i);
+        c.next[r] = row.begin, c.end[r] = row.end;
     }
     return c;
 }

@@ -13,7 +13,7 @@ constexpr int kUnroll = 4; /* nonzeros that a lane has in flight */
 
 template <typename T> struct ShortArgs {
     GemmArgsOf<T> p;
-    const int64_t *ptr;
+    lac_cuda_csr_t s;
     const int32_t *idx;
     const T *val;  /* NULL: ones */
     int row_warps; /* rows per block; kWarps / row_warps warps share one */
@@ -102,10 +102,12 @@ __global__ __launch_bounds__(kWarps *kWarp,
     const int64_t row = (int64_t)blockIdx.x * a.row_warps + warp / shares;
     const int j = lane % kLanes * kVec;
     T acc[kVec] = {}, *const total = totals[warp] + lane * kVec;
+    dependency_wait();
 #pragma unroll
     for (int c = 0; c < kVec; c++) total[c] = T(0);
     if (row < p.m) {
-        const int64_t p0 = a.ptr[row], all = a.ptr[row + 1] - p0, share = ceil_div(all, shares);
+        const RowEntries entries = entries_of(a.s, row);
+        const int64_t p0 = entries.begin, all = entries.end - p0, share = ceil_div(all, shares);
         const int64_t begin = p0 + min(all, warp % shares * share), end = min(p0 + all, begin + share);
         const T *w = p.w + (int64_t)j * p.wjs;
         const int run = run_length(share / kGroups) / kUnroll;
@@ -143,11 +145,11 @@ template <typename T>
 lac_status_t run_narrow(const lac_cuda_product_t *p, const lac_cuda_csr_t *s, lac_cuda_stream_t stream)
 {
     const Device device = current_device();
-    ShortArgs<T> a = {make_gemm_args<T>(p), s->ptr, s->idx, (const T *)s->val, kWarps};
+    ShortArgs<T> a = {make_gemm_args<T>(p), *s, s->idx, (const T *)s->val, kWarps};
     /* Few rows: more warps for each, until every multiprocessor has some. */
     while (a.row_warps > 1 && ceil_div(p->m, a.row_warps) < 4 * device.sms) a.row_warps /= 2;
     const Launch l = {
-        dim3(unsigned(ceil_div(p->m, a.row_warps))), dim3(kWarps * kWarp), 0, 1, false, (cudaStream_t)stream};
+        dim3(unsigned(ceil_div(p->m, a.row_warps))), dim3(kWarps * kWarp), 0, 1, true, (cudaStream_t)stream};
     const bool wide = wide_loads(p);
     if (p->n == 1) return launch(spmm_narrow<T, 1, 1, false>, l, a);
     if (p->n == 2) return launch(spmm_narrow<T, 2, 1, false>, l, a);

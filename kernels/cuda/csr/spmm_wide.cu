@@ -78,18 +78,19 @@ __global__ __launch_bounds__(kWarps *kWarp, 4) void spmm_wide(const __grid_const
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int64_t i0 = (int64_t)blockIdx.x * kWarps, row = i0 + warp;
     const int j0 = blockIdx.y * kColumns;
-    int64_t begin = 0, end = 0;
-    if (row < a.p.m) begin = a.s.ptr[row], end = a.s.ptr[row + 1];
-    const bool alone = end - begin <= kAlone;
+    dependency_wait();
+    const RowEntries mine = row < a.p.m ? entries_of(a.s, row) : RowEntries{0, 0};
+    const bool alone = mine.end - mine.begin <= kAlone;
     if (alone && row < a.p.m) {
         float acc[kMine] = {};
-        gather_wide(a, begin, end, {a.p, j0, lane}, lane, acc);
+        gather_wide(a, mine.begin, mine.end, {a.p, j0, lane}, lane, acc);
         store_wide(a.p, (int)row, j0, lane, acc);
     }
     if (!__syncthreads_or(!alone)) return;
 #pragma unroll 1
     for (int r = 0; r < kWarps && i0 + r < a.p.m; r++) {
-        const int64_t p0 = a.s.ptr[i0 + r], count = a.s.ptr[i0 + r + 1] - p0;
+        const RowEntries all = entries_of(a.s, i0 + r);
+        const int64_t p0 = all.begin, count = all.end - p0;
         if (count <= kAlone) continue;
         float sum[kColumns / kThreads] = {}; /* of columns threadIdx.x, threadIdx.x + kThreads .. */
 #pragma unroll 1
@@ -138,7 +139,7 @@ extern "C" lac_status_t lac_cuda_spmm_wide(const lac_cuda_product_t *p, const la
                       dim3(kWarps * kWarp),
                       0,
                       1,
-                      false,
+                      true,
                       (cudaStream_t)stream};
     return launch(spmm_wide, l, a);
 }

@@ -261,8 +261,7 @@ lac_status_t run_ranges(const lac_cuda_product_t *p, RangeArgs<Source, W> a, boo
 /* Events given as CSR: slice `part` of a row is an equal share of its events, whatever their k. */
 template <typename V> struct CsrSource {
     static constexpr bool kParts = true, kGated = false;
-    const int64_t *ptr;
-    const int32_t *idx;
+    lac_cuda_csr_t s;
     const V *val;
     int parts;
 
@@ -270,7 +269,8 @@ template <typename V> struct CsrSource {
     {
         Range<V> r = {0, 0, {0, V(0)}};
         if (row >= m) return r;
-        const int64_t p0 = ptr[row], all = ptr[row + 1] - p0;
+        const RowEntries entries = entries_of(s, row);
+        const int64_t p0 = entries.begin, all = entries.end - p0;
         const int64_t share = ceil_div(all, parts), first = min(all, part * share);
         r.begin = p0 + first;
         r.count = int(min(all, first + share) - first);
@@ -279,7 +279,7 @@ template <typename V> struct CsrSource {
     }
     __device__ EventOf<V> event(const Range<V> &r, int e) const
     {
-        return {idx[r.begin + e], val ? val[r.begin + e] : V(1)};
+        return {s.idx[r.begin + e], val ? val[r.begin + e] : V(1)};
     }
 };
 
@@ -391,7 +391,7 @@ extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const la
                           t = choose_ranges(p, tile ? *tile : zero, density, true, current_device());
     return with_wide_number_type(p->w_dt, [&](auto w) {
         using W = decltype(w);
-        const CsrSource<Sum<W>> rows = {s->ptr, s->idx, (const Sum<W> *)s->val, t.cluster * t.k_warps};
+        const CsrSource<Sum<W>> rows = {*s, (const Sum<W> *)s->val, t.cluster * t.k_warps};
         const RangeArgs<CsrSource<Sum<W>>, W> a = {
             make_gemm_args<W>(p), {t.row_warps, t.k_warps, t.cluster}, rows, 1, false};
         return run_ranges(p, a, begins_early(p, density), (cudaStream_t)stream);
