@@ -121,6 +121,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, machine);
     double transposed = 2.0 * (double)transposed_bytes(&s, how) / (machine->cuda_dram_gbps * 1e3);
+    if (how.w_source == TRANSPOSED) transposed += machine->cuda_launch_us;
     double product =
         how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_w_layout(p, &s) == LAC_W_COLS, machine)
         : how.kernel == STEPPED   ? lac_cuda_schedule_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
