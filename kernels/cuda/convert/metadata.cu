@@ -169,14 +169,19 @@ lac_status_t count_rows_of(const MetaArgs &a, lac_dt_t dt, lac_cuda_stream_t str
 }
 
 /* Values of type dt. */
-lac_status_t fill_rows_of(const MetaArgs &a, lac_dt_t of_s, lac_dt_t dt, lac_cuda_stream_t stream)
+lac_status_t fill_rows_of(int64_t m, int64_t k, const lac_cuda_dense_t *s, const int64_t *ptr, int64_t *ends,
+                          int32_t *idx, lac_dt_t dt, void *val, lac_cuda_stream_t stream)
 {
+    if (!fits(m) || !fits(k)) return LAC_ERR_EXTENT;
+    if (m == 0) return LAC_OK;
+    MetaArgs a = make_args(m, k, s);
+    a.ptr = ptr, a.ends = ends, a.idx = idx, a.val = val;
     Launch l = plain(dim3(unsigned(a.m)), kWarps * kWarp, stream);
     l.programmatic = true;
     if (dt == LAC_F64)
-        return of_s == LAC_U8 ? launch(fill_rows<uint8_t, double>, l, a)
-                              : launch(fill_rows<double, double>, l, a);
-    return with_type(of_s, [&](auto x) { return launch(fill_rows<decltype(x), float>, l, a); });
+        return s->dt == LAC_U8 ? launch(fill_rows<uint8_t, double>, l, a)
+                               : launch(fill_rows<double, double>, l, a);
+    return with_type(s->dt, [&](auto x) { return launch(fill_rows<decltype(x), float>, l, a); });
 }
 
 size_t select_bytes(int64_t k)
@@ -234,23 +239,13 @@ extern "C" lac_status_t lac_cuda_csr_ptr(int64_t m, int64_t k, const lac_cuda_de
 extern "C" lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_dense_t *s, const int64_t *ptr,
                                           int32_t *idx, lac_dt_t dt, void *val, lac_cuda_stream_t stream)
 {
-    using namespace lacuna;
-    if (!fits(m) || !fits(k)) return LAC_ERR_EXTENT;
-    if (m == 0) return LAC_OK;
-    MetaArgs a = make_args(m, k, s);
-    a.ptr = ptr, a.idx = idx, a.val = val;
-    return fill_rows_of(a, s->dt, dt, stream);
+    return lacuna::fill_rows_of(m, k, s, ptr, nullptr, idx, dt, val, stream);
 }
 
 extern "C" lac_status_t lac_cuda_csr_rows(int64_t m, int64_t k, const lac_cuda_dense_t *s, int64_t *ptr,
                                           int32_t *idx, lac_dt_t dt, void *val, lac_cuda_stream_t stream)
 {
-    using namespace lacuna;
-    if (!fits(m) || !fits(k)) return LAC_ERR_EXTENT;
-    if (m == 0) return LAC_OK;
-    MetaArgs a = make_args(m, k, s);
-    a.ends = ptr, a.idx = idx, a.val = val;
-    return fill_rows_of(a, s->dt, dt, stream);
+    return lacuna::fill_rows_of(m, k, s, nullptr, ptr, idx, dt, val, stream);
 }
 
 extern "C" lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_dense_t *s, uint64_t *bits,
