@@ -22,19 +22,22 @@
 #define PACKED_TRIP 98304.0 /* the same of a packer, up to 8 slices of k            */
 #define TRIP_US     1.75
 #define ENTRY_US    0.2 /* one event of a block after the other, sparse W       */
-/* A sparse W by segments (H200, 2026-11-23): */
-#define SEGMENT_TRIPS_US 3.7  /* S, pointers and entries one after the other, and the sum of copies */
-#define SEGMENT_LIST_US  2.2  /* where bits of S are made before,                                   */
-#define SEGMENT_SCAN     8192 /* for a row of S that is longer                                      */
-#define SEGMENT_DRAM     0.2  /* of what memory gives, for entries in short pieces,                 */
-#define SEGMENT_ROWS     2.0  /* times this for several rows of S, or for a row                     */
-#define SEGMENT_MANY     2048 /* of more events, which blocks share                                 */
-#define SEGMENT_SUM_US   2e-5 /* for each element of the output                                     */
+/* A sparse W by segments. Of 22 products from a dense S and from CSR (bench/gpu/segments_bench.cu; H200,
+ * 2026-11-27) two take 1.5 times what is predicted, the others 0.80 to 1.22 times: */
+#define SEGMENT_TRIPS_US 0.9   /* S, pointers and entries one after the other, and the sum of copies */
+#define SEGMENT_BITS_US  0.6   /* bits are listed                                                   */
+#define SEGMENT_READ_US  0.5   /* a dense S is read by the blocks themselves, up to                 */
+#define SEGMENT_READ     3e5   /* so many bytes; or                                                 */
+#define SEGMENT_MADE_US  2.5   /* bits are made of it before                                        */
+#define SEGMENT_FEW      3.2e6 /* bytes of entries in short pieces, which come at                   */
+#define SEGMENT_FEW_RATE 0.19  /* of what memory gives; the others at                               */
+#define SEGMENT_RATE     0.47
+#define SEGMENT_SUM_US   7e-6 /* for each element of the output */
 /* A sparse W of ones, whose events are counted: */
 #define COUNTS_K        (1 << 24) /* ones that a float counts            */
 #define COUNTS_ROWS     65535     /* of S                                */
 #define COUNTS_SECTORS  3.0       /* of the second cache, for an addition */
-#define COUNTS_TRIPS_US 0.5       /* bits and entries one after the other, and the output cleared before */
+#define COUNTS_TRIPS_US 0.3       /* bits and entries one after the other, and the output cleared before */
 
 /* Where the events of S come from. */
 typedef enum event_source {
@@ -146,19 +149,24 @@ static bool counts(const lac_problem_t *p, const lac_sided_t *s)
     return plain && p->dt == LAC_F32 && w && !w->val && s->k <= COUNTS_K && s->m <= COUNTS_ROWS;
 }
 
+/* How much longer it takes than from CSR or lists to find the events of S. */
+static double found_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
+{
+    double bytes = (s->s->dt == LAC_F32 ? 4.0 : 1.0) * (double)s->m * (double)s->k;
+    if (source == FROM_CSR || source == FROM_LISTS) return 0.0;
+    if (source == FROM_BITS) return SEGMENT_BITS_US;
+    return bytes <= SEGMENT_READ ? SEGMENT_READ_US : SEGMENT_MADE_US + bytes / (machine->cuda_l2_gbps * 1e3);
+}
+
 /* The three trips, then what comes through: entries, in short pieces, and the sums of the output's columns.
  */
 static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
 {
     double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
-    bool given = source == FROM_CSR || source == FROM_LISTS || source == FROM_BITS,
-         listed = !given && s->k > SEGMENT_SCAN;
     double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
-           rate = SEGMENT_DRAM * (s->m > 1 || events > SEGMENT_MANY ? SEGMENT_ROWS : 1.0) *
-                  machine->cuda_dram_gbps * 1e3;
-    double scanned = listed ? (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k : 0.0;
-    return SEGMENT_TRIPS_US + (listed ? machine->cuda_pdl_us + SEGMENT_LIST_US : 0.0) + entries / rate +
-           scanned / (machine->cuda_l2_gbps * 1e3) + SEGMENT_SUM_US * m * (double)s->n;
+           few = entries < SEGMENT_FEW ? entries : SEGMENT_FEW, memory = machine->cuda_dram_gbps * 1e3;
+    return SEGMENT_TRIPS_US + found_us(s, source, machine) + few / (SEGMENT_FEW_RATE * memory) +
+           (entries - few) / (SEGMENT_RATE * memory) + SEGMENT_SUM_US * m * (double)s->n;
 }
 
 /* Sums cleared and counted in the second cache, where an addition takes as long as some sectors to read;
@@ -167,7 +175,7 @@ static double counts_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
     double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s),
            entries = s->k > 0 ? events * rows / (double)s->k : 0.0;
-    return COUNTS_TRIPS_US + machine->cuda_pdl_us + 4.0 * entries / (machine->cuda_dram_gbps * 1e3) +
+    return COUNTS_TRIPS_US + 4.0 * entries / (machine->cuda_dram_gbps * 1e3) +
            (COUNTS_SECTORS * 32.0 * entries + 4.0 * m * (double)s->n) / (machine->cuda_l2_gbps * 1e3);
 }
 
