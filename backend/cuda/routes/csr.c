@@ -341,8 +341,7 @@ lac_status_t lac_cuda_schedule_now(lac_exec_t *exec, const lac_sided_t *s, const
 #define ROW_TRIP 4096.0 /* elements of a row that its block has in flight */
 #define ROW_US   3e-3   /* a block that begins and ends: rows of 6 to 17 elements; H200, 2026-11-23 */
 #define TRIP_US  1.75
-#define SECTOR                                                                                               \
-    32.0 /* bytes from the last-level cache for an element of a row that does not lie side by side */
+#define SECTOR   32.0 /* bytes that are read for an element of a row that does not lie side by side */
 
 lac_cuda_rows_source_t lac_cuda_rows_source(const lac_sided_t *s)
 {

@@ -14,7 +14,6 @@ constexpr int kUnroll = 4; /* nonzeros that a lane has in flight */
 template <typename T> struct ShortArgs {
     GemmArgsOf<T> p;
     lac_cuda_csr_t s;
-    const int32_t *idx;
     const T *val;  /* NULL: ones */
     int row_warps; /* rows per block; kWarps / row_warps warps share one */
 };
@@ -40,7 +39,7 @@ __device__ inline void add_nonzeros(T (&acc)[kVec], const ShortArgs<T> &a, int64
 #pragma unroll
     for (int u = 0; u < kUnroll; u++) {
         const bool live = e + u * kGroups < end;
-        at[u] = live ? (int64_t)a.idx[e + u * kGroups] * p.wks : -1;
+        at[u] = live ? (int64_t)a.s.idx[e + u * kGroups] * p.wks : -1;
         v[u] = live && a.val ? a.val[e + u * kGroups] : T(1);
     }
 #pragma unroll
@@ -145,7 +144,7 @@ template <typename T>
 lac_status_t run_narrow(const lac_cuda_product_t *p, const lac_cuda_csr_t *s, lac_cuda_stream_t stream)
 {
     const Device device = current_device();
-    ShortArgs<T> a = {make_gemm_args<T>(p), *s, s->idx, (const T *)s->val, kWarps};
+    ShortArgs<T> a = {make_gemm_args<T>(p), *s, (const T *)s->val, kWarps};
     /* Few rows: more warps for each, until every multiprocessor has some. */
     while (a.row_warps > 1 && ceil_div(p->m, a.row_warps) < 4 * device.sms) a.row_warps /= 2;
     const Launch l = {
