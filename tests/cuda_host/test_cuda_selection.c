@@ -138,6 +138,19 @@ static void test_costs(void **state)
     }
 }
 
+/* Of S on the left. */
+static double cost(const shape_t *s, const char *route)
+{
+    lac_problem_t p;
+    lac_meta_t *meta[2];
+    describe(s, &p, meta);
+    const lac_route_t *left = row(route, LAC_SIDE_LEFT);
+    double us = left->cost_us(left, &p, &machine);
+    lac_meta_free(meta[0]);
+    lac_meta_free(meta[1]);
+    return us;
+}
+
 /* What the plain kernel took on an H200 (bench/results/h200/regret.json, 2026-11-21), beside the start of a
  * launch from a stream: where it is faster than cuBLAS, it has to be tried for that to be found out. */
 static void test_native_costs(void **state)
@@ -159,6 +172,51 @@ static void test_native_costs(void **state)
             fail_msg("%lldx%lldx%lld: %.2f of %g us", (long long)s.m, (long long)s.k, (long long)s.n, ratio,
                      took[i].us);
     }
+}
+
+/* What rows made in the call, and events times a sparse W, took on an H200 (2026-11-27;
+ * docs/dev/experiments/csr.md, bench/results/h200/segments_2026-11-27.json). */
+static void test_sparse_costs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *route;
+        shape_t shape;
+        double us;
+    } took[] = {{"csr", {"rrr", "pp", 2048, 2048, 2048, 0.01, -1.0}, 57.2},
+                {"csr", {"rrr", "pp", 4096, 4096, 4096, 0.01, -1.0}, 265.6},
+                {"csr", {"rrr", "pp", 1024, 1024, 256, 0.02, -1.0}, 10.7},
+                {"csr", {"rrr", "pp", 2000, 300, 700, 0.01, -1.0}, 11.7},
+                {"csr", {"rrr", "pp", 4096, 4096, 16, 0.01, -1.0}, 29.3},
+                {"event", {"rrr", "ps", 1, 40000, 40000, 0.01, 0.025}, 7.26},
+                {"event", {"rrr", "ps", 1, 40000, 40000, 0.001, 0.025}, 4.92},
+                {"event", {"rrr", "ps", 1, 40000, 40000, 0.1, 0.025}, 20.1},
+                {"event", {"rrr", "ps", 1, 4000, 4000, 0.01, 0.02}, 3.42},
+                {"event", {"rrr", "ps", 1, 400000, 400000, 0.002, 0.0002}, 8.11},
+                {"event", {"rrr", "ss", 1, 40000, 40000, 0.01, 0.025}, 6.69},
+                {"event", {"rrr", "ss", 1, 40000, 40000, 0.05, 0.025}, 12.3},
+                {"event", {"rrr", "ss", 10, 40000, 40000, 0.01, 0.025}, 18.3},
+                {"event", {"rrr", "ss", 4, 400000, 400000, 0.002, 0.0002}, 17.5}};
+    for (size_t i = 0; i < sizeof took / sizeof *took; i++) {
+        const shape_t *s = &took[i].shape;
+        double ratio = cost(s, took[i].route) / took[i].us;
+        if (!(ratio > 0.8 && ratio < 1.3))
+            fail_msg("%s, %lldx%lldx%lld: %.2f of %g us", took[i].route, (long long)s->m, (long long)s->k,
+                     (long long)s->n, ratio, took[i].us);
+    }
+}
+
+/* Rows of S that do not lie side by side are read by sectors; a W by columns is transposed in a launch more.
+ */
+static void test_layouts_cost(void **state)
+{
+    (void)state;
+    shape_t plain = {"rrr", "pp", 5000, 5000, 512, 0.01, -1.0}, across = plain,
+            small = {"rrr", "pp", 10, 50, 100, 0.1, -1.0}, columns = small;
+    across.layouts = "crr", columns.layouts = "rcr";
+    assert_true(cost(&across, "csr") > cost(&plain, "csr") + 100.0);
+    double more = cost(&columns, "csr") - cost(&small, "csr") - machine.cuda_launch_us;
+    assert_true(more > 0.0 && more < 0.1);
 }
 
 /* The fastest of all on an H200 (2026-11-21, tiles 2026-11-26), by a good margin; "tiles" where the device at
@@ -247,9 +305,11 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals), cmocka_unit_test(test_costs),
-                                       cmocka_unit_test(test_native_costs), cmocka_unit_test(test_choices),
-                                       cmocka_unit_test(test_bytes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_native_costs), cmocka_unit_test(test_sparse_costs),
+        cmocka_unit_test(test_layouts_cost), cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_bytes)};
     unit_begin();
     return cmocka_run_group_tests(tests, setup, NULL);
 }
