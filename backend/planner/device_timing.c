@@ -6,8 +6,6 @@
 #include "spmm_autotune.h"
 #include "timing.h"
 
-#include <math.h>
-
 /* Calls of a site whose route is known between two that are timed: one takes a kernel and two events more. */
 #define CLOCK_EVERY 1024
 
@@ -27,23 +25,18 @@ bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_
     return false;
 }
 
+/* The vendor's kernels and our plain one; others of ours may begin early, where a device lets them. */
+static bool is_late(const lac_route_t *route)
+{
+    return route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_NATIVE;
+}
+
 void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
                            const lac_choice_t *choice)
 {
-    lac_timing_tag_t mark = {site ? site->id : 0, choice->row, 0.0};
+    lac_timing_tag_t mark = {site ? site->id : 0, choice->row, 0.0, is_late(choice->route)};
     if (site) mark.predicted_us = choice->route->cost_us(choice->route, p, &ctx->machine);
     ctx->backend->clock->end(ctx->exec, &mark);
-}
-
-/* Behind another kernel, one that may not begin before that has ended starts later in a stream than in a
- * graph: by 0.5 to 0.9 us, and the vendor's may be two; kernels of ours that may begin early by 0.2 (H200,
- * 2026-11-27). Where it matters, products of 2 to 4 us follow each other in graphs. */
-#define LATE_START_US 0.5
-
-static double in_graph_us(const lac_route_t *route, double us)
-{
-    bool late = route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_NATIVE;
-    return late ? fmax(us - LATE_START_US, 0.5 * us) : us;
 }
 
 /* What the caller's one call for a whole batch took, as the time of one product by the dense route alone:
@@ -67,6 +60,6 @@ void lac_device_timing_collect(lac_ctx_t *ctx)
         lac_site_t *site = lac_site_numbered(&ctx->sites, mark.site); /* it may be gone by now */
         if (site)
             lac_history_timed(ctx, site, &site->shape, mark.row, mark.predicted_us,
-                              alone_us(site, mark.row, in_graph_us(ctx->routes[mark.row], us)));
+                              alone_us(site, mark.row, us));
     }
 }

@@ -119,7 +119,7 @@ void lac_spmm_autotune_asked(lac_spmm_autotune_site_t *site, lac_spmm_server_t w
 
 lac_timing_tag_t lac_spmm_autotune_tag(const lac_spmm_autotune_site_t *site, lac_spmm_server_t who)
 {
-    return (lac_timing_tag_t){site->number, LAC_SPMM_AUTOTUNE_ROW + (int)who, 0.0};
+    return (lac_timing_tag_t){site->number, LAC_SPMM_AUTOTUNE_ROW + (int)who, 0.0, false};
 }
 
 /* The least of the first ones, of which the very first warmed up. */

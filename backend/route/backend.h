@@ -154,6 +154,7 @@ typedef struct lac_timing_tag {
     uint64_t site; /* its number in the context; 0: nobody any more */
     int row;
     double predicted_us;
+    bool late; /* kernels that may not begin before what is ahead of them has ended */
 } lac_timing_tag_t;
 
 /* What runs take where they return before they are done. */

@@ -162,7 +162,7 @@ static lac_exec_t *setup_exec(void)
     return &exec;
 }
 
-static const lac_timing_tag_t tag = {.site = 7, .row = 2};
+static lac_timing_tag_t tag = {.site = 7, .row = 2};
 
 /* One run of KERNELS kernels; the host takes gap_us before each. True where it was timed. */
 static bool run_kernels(lac_exec_t *exec, double gap_us)
@@ -216,6 +216,23 @@ static void test_gaps_of_the_host_do_not_count(void **state)
     lac_exec_t *exec = setup_exec();
     make_ready(exec);
     for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) expect_exact(time_of(exec, gaps[i]));
+}
+
+/* What may not begin early is credited with what a graph would not have waited, where other kernels may. */
+static void test_a_late_start_does_not_count(void **state)
+{
+    (void)state;
+    static const double late_us = 0.5;
+    lac_exec_t *exec = setup_exec();
+    make_ready(exec);
+    for (int major = 8; major <= 10; major++) {
+        exec->major = major;
+        tag.late = true;
+        double us = time_of(exec, 2.0), want = KERNELS * KERNEL_US - (major >= 9 ? late_us : 0.0);
+        if (!(fabs(us - want) < 0.01)) fail_msg("%d.0: %g us, expected %g", major, us, want);
+        tag.late = false;
+        expect_exact(time_of(exec, 2.0));
+    }
 }
 
 /* The host comes too late for the gate: the time is refused. Refusals grow rare, and end with the first run
@@ -333,6 +350,7 @@ static void test_no_slot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_gaps_of_the_host_do_not_count),
+                                       cmocka_unit_test(test_a_late_start_does_not_count),
                                        cmocka_unit_test(test_too_slow_a_host_is_refused),
                                        cmocka_unit_test(test_a_busy_stream),
                                        cmocka_unit_test(test_own_time_is_measured_in_the_end),

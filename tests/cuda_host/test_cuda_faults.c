@@ -392,7 +392,7 @@ static void test_timer(void **state)
     (void)state;
     lac_ctx_t *ctx = cuda_host_ctx();
     const lac_event_timer_t *timer = ctx->backend->clock;
-    lac_timing_tag_t tag = {0, 0, 0.0};
+    lac_timing_tag_t tag = {0, 0, 0.0, false};
     double us = -1.0;
     standin.launch_us = 0.0;
     for (int i = 0; i < 4; i++) assert_false(timer->begin(ctx->exec)); /* empty pairs first */
@@ -401,7 +401,7 @@ static void test_timer(void **state)
     standin.busy = true;
     while (open < 100 && timer->begin(ctx->exec)) {
         standin.clock_us += 10.0 + open;
-        timer->end(ctx->exec, &(lac_timing_tag_t){1 + (uint64_t)open, open, 0.0});
+        timer->end(ctx->exec, &(lac_timing_tag_t){1 + (uint64_t)open, open, 0.0, false});
         open++;
     }
     assert_int_equal(open, 16);
@@ -425,7 +425,7 @@ static void test_timer(void **state)
     assert_false(timer->done(ctx->exec, &tag, &us));
     assert_true(timer->begin(ctx->exec));
     standin.clock_us += 10.0;
-    timer->end(ctx->exec, &(lac_timing_tag_t){5, 0, 0.0});
+    timer->end(ctx->exec, &(lac_timing_tag_t){5, 0, 0.0, false});
     assert_true(timer->done(ctx->exec, &tag, &us));
     if (!(us > 9.99 && us < 10.01)) fail_msg("%g us", us);
     cuda_host_close(ctx);

@@ -110,7 +110,7 @@ static bool clock_done(lac_exec_t *exec, lac_timing_tag_t *mark, double *us)
     (void)exec;
     if (owed_count < 2) return false;
     *mark = owed[0].mark;
-    *us = owed[0].us;
+    *us = owed[0].us - (owed[0].mark.late ? LATE_US : 0.0);
     memmove(owed, owed + 1, (size_t)--owed_count * sizeof *owed);
     return true;
 }
