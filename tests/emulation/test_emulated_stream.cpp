@@ -355,6 +355,15 @@ void check_thin()
         }
 }
 
+/* Parts of k whose sums lie in memory: where many are counted, who would have gathered columns adds them up.
+ */
+void check_gated_sums()
+{
+    Case c = draw_case(4000);
+    c.m = 40, c.n = 260, c.k = 1500, c.w_cols = true, c.w_off = 0, c.device = EMULATED_SMALL_HOPPER;
+    check_adaptive(c);
+}
+
 void check_refusals()
 {
     constexpr int64_t kM = 64, kN = 64, kK = 1024;
@@ -390,7 +399,8 @@ int main(int argc, char **argv)
         c.m = 1 + c.m % (seed % 4 ? 11 : 60), c.n = 1 + c.n % 300;
         check_adaptive(c);
     }
-    if (!getenv("LACUNA_TEST_QUICK")) check_passes(), check_small(), check_forms(), check_thin();
+    if (!getenv("LACUNA_TEST_QUICK"))
+        check_passes(), check_small(), check_forms(), check_thin(), check_gated_sums();
     printf("%d checks, %d decisions, %d failures\n", checks, decisions, failures);
     return failures ? 1 : checks && decisions ? 0 : 1;
 }
