@@ -11,7 +11,8 @@
 #include <math.h>
 
 /* How long a gate holds its stream. cuBLAS queues a product in 8 to 12 us, an event route in 4 to 8 (H200,
- * 2026-11); a host that takes longer than this is interrupted, or waits for the stream. */
+ * 2026-11), and tiles of nine launches more than 100 where each takes the host 5 more (gpu.slow_host); one
+ * that takes longer than this is interrupted, or waits for the stream. */
 #define GATE_US 150.0
 /* Behind another kernel, one that may not begin before that has ended starts later in a stream than in a
  * graph: by 0.5 to 0.9 us, and a vendor's product may be two; those that may by 0.2 (H200, 2026-11-27). Where
