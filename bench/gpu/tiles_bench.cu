@@ -13,8 +13,10 @@
 namespace
 {
 
-/* Zeros of a in pieces of rows x cols, each kept with probability `density`; rows == 0: a band around the
- * diagonal, which is a fraction `density` of a row. */
+/* Zeros of a in pieces of rows x cols, each kept with probability `density`. kBand: kept is a band around the
+ * diagonal, a fraction `density` of a row; kTriangle: what is below the diagonal; kDiagonal: square blocks on
+ * it, of which there are 1 / density. */
+enum { kBand = 0, kTriangle = -1, kDiagonal = -2 };
 struct Pattern {
     const char *name;
     int rows, cols;
@@ -24,16 +26,19 @@ struct Pattern {
 __global__ void fill_pattern(float *x, int64_t rows, int64_t cols, Pattern p, int kind, uint64_t seed)
 {
     const int spread = kind == 1 ? 8 : kind == 3 ? 30 : 0;
-    const bool band = p.rows == 0;
-    if (band) p.rows = 1;
+    const int shape = p.rows;
+    if (shape <= kBand) p.rows = 1;
     for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < rows * cols;
          t += (int64_t)gridDim.x * blockDim.x) {
         const uint64_t piece = mix(seed ^
                                    mix((uint64_t)(t / cols / p.rows) << 32 ^ (uint64_t)(t % cols / p.cols))),
                        bits = mix(seed + 1 + (uint64_t)t);
         const float v = signed_unit(bits);
-        const double off = fabs((double)(t / cols) / (double)rows - (double)(t % cols) / (double)cols);
-        const bool kept = band ? 2 * off < p.density : (double)(uint32_t)piece * 0x1p-32 < p.density;
+        const double down = (double)(t / cols) / (double)rows, across = (double)(t % cols) / (double)cols;
+        const bool kept = shape == kBand       ? 2 * fabs(down - across) < p.density
+                          : shape == kTriangle ? across <= down
+                          : shape == kDiagonal ? floor(down / p.density) == floor(across / p.density)
+                                               : (double)(uint32_t)piece * 0x1p-32 < p.density;
         const int e = (int)(mix(bits) % (unsigned)(2 * spread + 1)) - spread;
         x[t] = !kept ? 0.0f : kind == 2 ? fabsf(v) : ldexpf(v, e);
     }
@@ -224,7 +229,11 @@ void bench_both(Bench &x)
     time_problem(x, {"unstructured", 1, 1, 0.02}, false, {"unstructured", 1, 1, 0.02});
     time_problem(x, {"whole rows", 1, 4096, 0.25}, false, {"whole columns", 4096, 1, 0.25});
     time_problem(x, {"whole columns", 4096, 1, 0.25}, false, {"whole rows", 1, 4096, 0.25});
-    time_problem(x, {"band", 0, 1, 0.25}, false, {"band", 0, 1, 0.25});
+    time_problem(x, {"band", kBand, 1, 0.25}, false, {"band", kBand, 1, 0.25});
+    time_problem(x, {"triangle", kTriangle, 1, 0.5}, false, dense);
+    time_problem(x, {"triangle", kTriangle, 1, 0.5}, false, {"triangle", kTriangle, 1, 0.5});
+    time_problem(x, {"blocks on the diagonal", kDiagonal, 1, 0.125}, false, dense);
+    for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"block 128x128", 128, 128, d}, false, dense);
     release(x);
     allocate(x, 3001, 2999, 3004);
     for (double d : {0.5, 0.25}) time_problem(x, {"block 32x8", 32, 8, d}, false, half);
@@ -344,6 +353,7 @@ void bench_halves(Bench &x)
         for (const Pattern &p : {Pattern{"block 32x8", 32, 8, d}, Pattern{"block 64x64", 64, 64, d},
                                  Pattern{"block 128x128", 128, 128, d}, Pattern{"whole columns", 4096, 1, d}})
             time_halves(x, LAC_BF16, p);
+    time_halves(x, LAC_BF16, {"triangle", kTriangle, 1, 0.5});
     release(x);
     allocate(x, 8192, 8192, 8192);
     for (double d : {0.5, 0.25}) time_halves(x, LAC_BF16, {"block 128x128", 128, 128, d});
