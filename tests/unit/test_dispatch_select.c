@@ -122,8 +122,13 @@ static void test_fast(void **state)
     expect_route(choose(-1, -1, &measured), &fast, LAC_WHY_CHEAPEST);
     factor[DENSE] = 1.0f; /* both known: by more than timing is wrong by, whoever served last */
     expect_route(choose(-1, -1, &measured), &fast, LAC_WHY_CHEAPEST);
-    fast.base = 9.5;
+    fast.base = 9.8;
     expect_route(choose(-1, -1, &measured), &dense, LAC_WHY_CHEAPEST);
+    factor[FAST] = 0.0f; /* the vendor's known alone: by less than two predictions are wrong by */
+    expect_route(choose(-1, -1, &measured), &dense, LAC_WHY_CHEAPEST);
+    fast.base = 9.0;
+    expect_route(choose(-1, -1, &measured), &fast, LAC_WHY_CHEAPEST);
+    factor[FAST] = 1.0f, fast.base = 9.8;
     measured.incumbent = (const lac_route_t *)&fast, measured.hysteresis = 0.1;
     expect_route(choose(-1, -1, &measured), &dense, LAC_WHY_CHEAPEST);
     measured.incumbent = NULL, factor[DENSE] = 0.0f, fast.base = 9.0;
