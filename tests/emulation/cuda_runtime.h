@@ -187,6 +187,10 @@ inline int __clzll(long long x)
 {
     return x ? __builtin_clzll((unsigned long long)x) : 64;
 }
+inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y)
+{
+    return (unsigned long long)((unsigned __int128)x * y >> 64);
+}
 inline int __ffs(int x)
 {
     return __builtin_ffs(x);
