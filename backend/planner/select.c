@@ -66,8 +66,8 @@ bool lac_route_too_dense(const lac_route_t *route, const lac_problem_t *p, doubl
  * of random products, 70 took 1.15 times as long as tiles are predicted, and 12 by stream as much; 340 small
  * ones, to which their times are fitted, as long, +- 12 % (h200/regret.json, 2026-11-27). */
 #define FAST_DOUBT 1.15
-/* What it counts for beside a vendor's time that was measured: a call tells, and the vendor has its place back
- * where that was wrong. */
+/* What it counts for beside a vendor's time that was measured: a call tells, and the vendor has its place
+ * back where that was wrong. */
 #define FAST_TRIAL 1.05
 /* What its measured time counts for beside a measured one of the vendor's. */
 #define FAST_MARGIN 1.03
