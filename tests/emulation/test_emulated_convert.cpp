@@ -4,6 +4,7 @@
  * lists, against what a loop over the elements finds. */
 #include "cuda_kernels.h"
 #include "emulator.h"
+#include "ref_half.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -45,13 +46,11 @@ struct Dense {
         uint8_t *const to = bytes.data() + (i * s.rs + l * s.cs) * (int64_t)lac_dt_size(s.dt);
         const float f = (float)x;
         const double d = x;
-        uint32_t word;
-        memcpy(&word, &f, 4);
-        const uint16_t high = (uint16_t)(word >> 16);
+        const uint16_t half = ref_is_half(s.dt) ? ref_half_nearest(s.dt, d) : (uint16_t)0;
         if (s.dt == LAC_U8)
             *to = (uint8_t)x;
-        else if (s.dt == LAC_BF16)
-            memcpy(to, &high, 2);
+        else if (ref_is_half(s.dt))
+            memcpy(to, &half, 2);
         else if (s.dt == LAC_F64)
             memcpy(to, &d, 8);
         else
@@ -138,7 +137,7 @@ void others(const Dense &d)
 int main()
 {
     static const int64_t shapes[][2] = {{1, 1}, {1, 300}, {7, 64}, {40, 65}, {3, 4100}, {2, 9001}, {70, 5}};
-    static const lac_dt_t types[] = {LAC_F32, LAC_U8, LAC_BF16, LAC_F64};
+    static const lac_dt_t types[] = {LAC_F32, LAC_U8, LAC_F16, LAC_BF16, LAC_F64};
     static const double densities[] = {0.0, 0.03, 0.6, 1.0};
     const bool quick = getenv("LACUNA_TEST_QUICK") != nullptr;
     std::mt19937 random(5);
