@@ -243,12 +243,13 @@ static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *se
 {
     double k_active = -1.0;
     if (!ctx->backend->asynchronous || ctx->policy.detect != LAC_DETECT_PROBE) return;
-    if (brings_density(x) || !x->buf || seen->density < 0) return;
-    if (!seen->pending && site->calls % refresh_calls(site)) return;
+    if (brings_density(x) || !x->buf || (seen->density < 0 && !seen->assumed)) return;
+    if (!seen->pending && !seen->assumed && site->calls % refresh_calls(site)) return;
     double density = sample(ctx, seen, p, x, site, &k_active);
     if (density < 0) return;
     seen->density = density;
     seen->k_active = k_active;
+    seen->assumed = false;
 }
 
 /* Calls between two probes at which probing costs no more than its share. */
@@ -372,6 +373,18 @@ static void log_change(const lac_ctx_t *ctx, const lac_site_t *site, const lac_p
             (long long)p->n, site->route ? site->route->name : "new", to->name);
 }
 
+/* What a sparse route counted of its operand x; where it counts nothing, as on a device, what was known
+ * before. Where that was nothing, the route was forced, and the density that it assumed says nothing. */
+static void learn_density(lac_seen_t *seen, const lac_operand_t *x, const lac_outcome_t *outcome)
+{
+    bool counted = outcome->density >= 0;
+    if (brings_fact(x)) return;
+    seen->assumed = !counted && x->known == LAC_KNOWN_NOT;
+    if (seen->assumed) return;
+    seen->density = counted ? outcome->density : x->density;
+    seen->k_active = counted ? outcome->k_active : x->k_active;
+}
+
 /* The event of a call that `serves` served; `promises`: another route may be cheaper. */
 static void step_after_call(const lac_ctx_t *ctx, lac_site_t *site, const lac_route_t *serves, bool promises)
 {
@@ -399,10 +412,7 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
         step(ctx, site, LAC_SITE_GAVE_UP);
         return;
     }
-    if (sparse && outcome->density >= 0 && !brings_fact(right ? &p->b : &p->a)) {
-        seen->density = outcome->density;
-        seen->k_active = outcome->k_active;
-    }
+    if (sparse) learn_density(seen, right ? &p->b : &p->a, outcome);
     /* A trial says nothing of which route serves: that is the one it was made in place of. */
     const lac_route_t *serves = trial ? site->intended : ran;
     if (!serves) return;

@@ -147,7 +147,7 @@ lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *f
     sites->index[entry_of(sites, key, h)] = (struct lac_site_index){h, slot + 1};
     site = lac_site_at(sites, slot);
     *site = (lac_site_t){.key = *key, .id = ++sites->id << SLOT_BITS | slot};
-    site->left = site->right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
+    site->left = site->right = (lac_seen_t){.density = -1.0, .k_active = -1.0, .sampled = -1.0};
     return site;
 }
 

@@ -83,6 +83,7 @@ typedef struct lac_seen {
     double probe_threshold;   /* below this one it might, were the model wrong by its usual error; 0: it need
                                * not be looked at */
     bool pending;             /* a device was asked and has not answered                                  */
+    bool assumed;             /* a route was forced to skip zeros of which nothing is known: to be sampled */
 } lac_seen_t;
 
 /* What is known of a site, and so what its next call does. lac_site_next is the one table of transitions. */

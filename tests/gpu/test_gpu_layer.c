@@ -253,10 +253,12 @@ static bool compare_any(lac_ctx_t *ctx, any_t *x, lac_epilogue_t e, const char *
     gpu_expect(lac_device_upload(ctx, x->c.buf, x->before, bytes), LAC_OK, "upload");
     gpu_expect(lac_gemm_epilogue(ctx, &alpha, &x->a, &x->b, &beta, &x->c, &e, &call), LAC_OK, what);
     if (strcmp(decision.route, route)) return false;
+    const char *side = decision.side;
     float *want = malloc(bytes);
     if (!want) exit(1);
     gpu_expect(lac_device_upload(ctx, x->other.buf, x->before, bytes), LAC_OK, "upload");
     gpu_expect(lac_gemm_ex(ctx, &alpha, &x->a, &x->b, &beta, &x->other, &call), LAC_OK, what);
+    if (strcmp(decision.side, side)) gpu_fail("%s: %s, and the product %s", what, side, decision.side);
     lac_epilogue_t bare = e;
     bare.formats = 0;
     gpu_expect(lac_gemm_epilogue(ctx, &none, &x->a, &x->b, &one, &x->other, &bare, NULL), LAC_OK, what);

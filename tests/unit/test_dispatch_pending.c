@@ -50,14 +50,45 @@ static int teardown(void **state)
     return 0;
 }
 
-static lac_decision_t call(lac_ctx_t *ctx)
+/* The host's routes, which count nothing on their way, as those of a device. */
+enum { ROUTES_MAX = 32 };
+static lac_route_t blind[ROUTES_MAX];
+static const lac_route_t *blind_row[ROUTES_MAX], *const *seeing;
+
+static lac_status_t run_blind(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                              lac_outcome_t *out)
+{
+    const lac_route_t *of_host = seeing[route - blind];
+    lac_status_t status = of_host->run(of_host, exec, p, out);
+    out->density = out->k_active = -1.0;
+    return status;
+}
+
+static void count_nothing(lac_ctx_t *ctx)
+{
+    assert_in_range(ctx->route_count, 1, ROUTES_MAX);
+    seeing = ctx->routes;
+    for (int i = 0; i < ctx->route_count; i++) {
+        blind[i] = *seeing[i];
+        blind[i].run = run_blind;
+        blind_row[i] = &blind[i];
+    }
+    ctx->routes = blind_row;
+}
+
+static lac_decision_t call_for(lac_ctx_t *ctx, const char *route)
 {
     lac_obj_t oa = fake_device_matrix(m, K, a), ob = fake_device_matrix(K, n, b),
               oc = fake_device_matrix(m, n, c);
     lac_decision_t decision;
-    lac_call_opts_t settings = {.size = sizeof settings, .decision = &decision};
+    lac_call_opts_t settings = {.size = sizeof settings, .decision = &decision, .route = route};
     unit_expect(lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &settings), LAC_OK, "gemm");
     return decision;
+}
+
+static lac_decision_t call(lac_ctx_t *ctx)
+{
+    return call_for(ctx, NULL);
 }
 
 static lac_site_t *only_site(const lac_ctx_t *ctx)
@@ -135,6 +166,47 @@ static void test_is_sampled_anew_on_the_right(void **state)
     sampled_anew(*state, "right");
 }
 
+/* What a sparse route was chosen for is what it goes on with, though it counts nothing. */
+static void test_what_nobody_counts_is_remembered(void **state)
+{
+    count_nothing(*state);
+    sampled_anew(*state, "left");
+    assert_true(only_site(*state)->left.density > 0.003); /* of the 0.004 that were answered last */
+}
+
+/* A route that is forced assumes a density where none is known. Nobody else believes it. */
+static void test_what_is_assumed_is_not_remembered(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    count_nothing(ctx);
+    unit_expect(lac_ctx_set(ctx, "detect", "off"), LAC_OK, "detect");
+    for (int i = 0; i < 3; i++) {
+        lac_decision_t decision = call_for(ctx, "event");
+        assert_string_equal(decision.route, "event");
+        assert_string_equal(decision.known, "none");
+        assert_true(only_site(ctx)->left.density < 0);
+    }
+    lac_decision_t decision = call(ctx);
+    assert_false(is_sparse(&decision));
+    assert_true(decision.density < 0);
+    assert_int_equal(asked, 0);
+}
+
+/* Where samples may be taken, the next call takes one, so that the forced route is cut for what there is. */
+static void test_what_is_assumed_is_sampled(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    count_nothing(ctx);
+    answer = 0.25, late = 1;
+    assert_string_equal(call_for(ctx, "event").known, "none");
+    for (int i = 0; i < 2; i++) {
+        lac_decision_t decision = call_for(ctx, "event");
+        assert_string_equal(decision.known, "remembered");
+        assert_true(decision.density == 0.25);
+    }
+    assert_int_equal(asked, 2);
+}
+
 static void test_nothing_is_sampled_unless_asked_for(void **state)
 {
     lac_ctx_t *ctx = *state;
@@ -155,6 +227,9 @@ int main(void)
         PENDING_TEST(test_backs_off),
         PENDING_TEST(test_is_sampled_anew),
         PENDING_TEST(test_is_sampled_anew_on_the_right),
+        PENDING_TEST(test_what_nobody_counts_is_remembered),
+        PENDING_TEST(test_what_is_assumed_is_not_remembered),
+        PENDING_TEST(test_what_is_assumed_is_sampled),
         PENDING_TEST(test_nothing_is_sampled_unless_asked_for),
     };
     unit_begin();

@@ -33,7 +33,7 @@ static lac_site_t site_of(const lac_ctx_t *ctx, const char *name, lac_side_t sid
     lac_problem_describe(&site.shape, 1.0f, &oa, &ob, 0.0f, &oc);
     site.shape.settings.threads = 1;
     site.route = ctx->routes[row_named(ctx, name, side)];
-    site.left = site.right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
+    site.left = site.right = (lac_seen_t){.density = -1.0, .k_active = -1.0, .sampled = -1.0};
     site.left.density = 0.01;
     site.dense_row = row_named(ctx, "dense", LAC_SIDE_NONE);
     if (site.route->role == LAC_ROLE_SPARSE) {

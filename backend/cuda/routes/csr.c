@@ -210,8 +210,6 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     if (!status && stepped) status = lac_cuda_schedule_once(exec, &s, &csr, memory + transposed, &steps);
     if (!status) status = lay_out_w(exec, p, &s, how, copy, memory, &product);
     if (status) return status;
-    out->density = s.s->density; /* what is believed: the device counts nothing on the way */
-    out->k_active = s.s->k_active;
     return lac_cuda_launched(multiply(exec, how, &product, &csr, steps, memory + transposed + stepped),
                              "csr");
 }

@@ -571,8 +571,6 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     if (status || out->declined) return status;
     status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);
     if (status || exec->preparing) return status;
-    out->density = s.s->density; /* what is believed: the device counts nothing on the way */
-    out->k_active = s.s->k_active;
     lac_cuda_product_t product = describe(p, &s, how, found.w);
     return lac_cuda_launched(multiply(exec, p, &s, how, &product, &found, memory), "event");
 }

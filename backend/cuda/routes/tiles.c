@@ -263,8 +263,6 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     status = lay_out_s(exec, p, &s, &memory, &product);
     if (!status) status = lay_out_w(exec, &s, copy, w_source, memory, &product);
     if (status) return status;
-    out->density = s.s->density; /* what is believed: the device counts nothing on the way */
-    out->k_active = s.s->k_active;
     lay_out_bits(exec, p, route->side, &product);
     out->bits = product.bits;
     return lac_cuda_launched(lac_cuda_tiles_run(&product, workspace, exec->stream), "tiles");
