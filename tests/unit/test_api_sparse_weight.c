@@ -43,14 +43,20 @@ static void make_weight(void)
     }
 }
 
-/* One event in `every` elements. */
-static void make(bool by_columns, bool frozen, bool bytes, int64_t n, int every)
+/* Other events: one in `every` elements. */
+static void fill(bool bytes, int64_t n, int every)
 {
-    memset(&x, 0, sizeof x);
+    memset(x.bytes, 0, sizeof x.bytes), memset(x.s, 0, sizeof x.s), memset(x.want, 0, sizeof x.want);
     for (int64_t e = 0; e < K * n; e++)
         if (e % every == 0) x.bytes[e] = (uint8_t)(1 + e % 200), x.s[e] = bytes ? 1.0f : (float)(1 + e % 3);
     for (int64_t e = 0; e < M * EACH; e++)
         for (int64_t j = 0; j < n; j++) x.want[e / EACH * n + j] += w.val[e] * x.s[w.idx[e] * n + j];
+}
+
+static void make(bool by_columns, bool frozen, bool bytes, int64_t n, int every)
+{
+    memset(&x, 0, sizeof x);
+    fill(bytes, n, every);
     x.w = lac_obj_rowmajor(LAC_F32, M, K, NULL, K);
     unit_expect(lac_meta_create(&x.w.meta, M, K), LAC_OK, "meta");
     unit_expect(by_columns ? lac_meta_attach_csc(x.w.meta, LAC_I64, w.column_ptr, w.column_idx, w.column_val)
@@ -117,6 +123,14 @@ static void test_changes(void **state)
         ctx = unit_ctx();
         unit_expect(lac_ctx_set(ctx, "learn", "off"), LAC_OK, "learn");
     }
+    make(false, true, false, 1, 1); /* and at one site, where events are looked for again now and then */
+    assert_string_equal(multiply(ctx, "many").route, "csr");
+    fill(false, 1, 97);
+    for (int calls = 0; strcmp(multiply(ctx, "few").route, "event"); calls += CALLS)
+        if (calls > 300) fail_msg("few events, and not found in %d calls", calls);
+    fill(false, 1, 1);
+    assert_string_equal(multiply(ctx, "many again").route, "csr");
+    lac_meta_free(x.w.meta);
     lac_ctx_free(ctx);
 }
 

@@ -197,14 +197,20 @@ static void test_what_is_assumed_is_sampled(void **state)
 {
     lac_ctx_t *ctx = *state;
     count_nothing(ctx);
+    answer = 0.9;
+    call(ctx);
+    assert_true(only_site(ctx)->countdown > 0); /* dense, and not to be looked at again for now */
+    int before = asked;
+    assert_string_equal(call_for(ctx, "event").known, "none");
+    assert_int_equal(asked, before);
     answer = 0.25, late = 1;
     assert_string_equal(call_for(ctx, "event").known, "none");
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         lac_decision_t decision = call_for(ctx, "event");
         assert_string_equal(decision.known, "remembered");
         assert_true(decision.density == 0.25);
+        assert_int_equal(asked, before + 2);
     }
-    assert_int_equal(asked, 2);
 }
 
 static void test_nothing_is_sampled_unless_asked_for(void **state)
