@@ -324,6 +324,12 @@ template <int kLater> inline void copies_wait()
     emulated_wait_for_later(); /* for more than it must */
 }
 
+inline void stores_commit() {}
+inline void stores_wait_read()
+{
+    emulated_wait_for_later();
+}
+
 inline void copy_bulk(float *to, const float *from, unsigned bytes, barrier_t *done)
 {
     EMULATED_REQUIRE((uintptr_t)from % 16 == 0 && bytes % 16 == 0);

@@ -6,7 +6,7 @@
 #define LACUNA_CUDA_COMMON_TENSOR_MAP_CUH
 
 struct CUtensorMap {
-    const void *w;
+    void *w;
     int64_t rows, cols, ld; /* of strips: their number, and bytes */
     int box_rows, box_cols, planes;
     int64_t next_plane;
@@ -19,7 +19,7 @@ namespace lacuna
 inline bool make_tensor_map(CUtensorMap *map, const float *w, int64_t rows, int64_t cols, int64_t ld,
                             int box_rows, int box_cols, bool swizzled = false)
 {
-    *map = {w, rows, cols, ld, box_rows, box_cols, 1, 0, swizzled};
+    *map = {(void *)w, rows, cols, ld, box_rows, box_cols, 1, 0, swizzled};
     return box_rows <= 256 && box_cols <= 256 && (!swizzled || box_cols == 32) && (uintptr_t)w % 16 == 0 &&
            ld % 4 == 0;
 }
@@ -42,11 +42,27 @@ inline void copy_tile(void *to, const CUtensorMap *map, int row, int col, barrie
     });
 }
 
+inline void store_tile(const void *from, const CUtensorMap *map, int row, int col)
+{
+    const CUtensorMap m = *map;
+    const int64_t count = (int64_t)m.box_rows * m.box_cols;
+    const float *out_of = at_address<float>(shared_address(from));
+    EMULATED_REQUIRE(shared_address(from) + 4 * (size_t)count <= emulated_shared_bytes());
+    EMULATED_REQUIRE(shared_address(from) % (m.swizzled ? 1024 : 128) == 0);
+    emulated_later([=] {
+        for (int64_t e = 0; e < count; e++) {
+            const int64_t r = row + e / m.box_cols, c = col + e % m.box_cols;
+            if (r < m.rows && c < m.cols)
+                ((float *)m.w)[r * m.ld + c] = out_of[m.swizzled ? e ^ e / 32 % 8 * 4 : e];
+        }
+    });
+}
+
 constexpr int kBoxRows = 8, kBoxStripCols = 64;
 inline bool make_strips_map(CUtensorMap *map, const void *w, int64_t rows, int64_t strips, int64_t pitch,
                             int planes, int64_t next_plane, int box_strips)
 {
-    *map = {w, rows, strips, pitch, kBoxRows, box_strips, planes, next_plane, true};
+    *map = {(void *)w, rows, strips, pitch, kBoxRows, box_strips, planes, next_plane, true};
     return (uintptr_t)w % 16 == 0 && pitch % 16 == 0 && pitch > 0 && next_plane % 16 == 0 && next_plane > 0;
 }
 

@@ -163,5 +163,20 @@ __device__ inline void copy_bulk(float *to, const float *from, unsigned bytes, b
 #endif
 }
 
+/* Compute 9.0: closes a group of this thread's copies out of shared memory; waits until all of them have read
+ * what they copy. */
+__device__ inline void stores_commit()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+#endif
+}
+__device__ inline void stores_wait_read()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#endif
+}
+
 } // namespace lacuna
 #endif

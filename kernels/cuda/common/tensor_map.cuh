@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Tiles of a matrix brought into shared memory by the copy engine: their description, and the copy.
+ * Tiles of a matrix brought into shared memory by the copy engine, or out of it: their description, and the
+ * copies.
  * Compute 9.0.
  */
 #ifndef LACUNA_CUDA_COMMON_TENSOR_MAP_CUH
@@ -75,7 +76,18 @@ __device__ inline void copy_tile(void *to, const CUtensorMap *map, int row, int 
 #endif
 }
 
-/* The same of the box of rows from `row` and strips from `strip`. */
+/* The same the other way; what lies outside the matrix is not written. Closed by stores_commit. */
+__device__ inline void store_tile(const void *from, const CUtensorMap *map, int row, int col)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+        "r"(col), "r"(row), "r"(shared_address(from))
+        : "memory");
+#endif
+}
+
+/* Begins the copy of the box of rows from `row` and strips from `strip`. */
 __device__ inline void copy_strips(void *to, const CUtensorMap *map, int row, int strip, barrier_t *done)
 {
 #if __CUDA_ARCH__ >= 900

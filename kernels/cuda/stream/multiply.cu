@@ -222,9 +222,49 @@ __device__ __noinline__ void write_piece(const GemmArgs &p, float4 sums, int i, 
         if (q < mine) __stcs(to + before + q, piece[q]);
 }
 
+/* Four sums of a row with what the output makes of them. */
+__device__ inline float4 finished(const GemmArgs &p, float4 x, const float (&bias)[4], float alpha)
+{
+    x = make_float4(alpha * x.x, alpha * x.y, alpha * x.z, alpha * x.w);
+    if (!p.epilogue.any) return x;
+    return make_float4(apply_epilogue(p.epilogue, x.x, bias[0]), apply_epilogue(p.epilogue, x.y, bias[1]),
+                       apply_epilogue(p.epilogue, x.z, bias[2]), apply_epilogue(p.epilogue, x.w, bias[3]));
+}
+
+/* A warp's columns of an item go to the output by way of `box`, its part of shared memory: the next item is
+ * multiplied while the copy engine writes them. */
+template <typename C>
+__device__ inline void send_sums(const MultiplyArgs &a, const Item &item, const Sums<C> &sum, uint8_t *box,
+                                 const float (&bias)[4], float alpha)
+{
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, column = Reader<C>::column(0, lane);
+    if (one_lane()) stores_wait_read(); /* of the item before */
+    __syncwarp();
+#pragma unroll
+    for (int e = 0; e < C::kSums / 2; e++) {
+        const int row = lane % 4 * 2 + row_of(e);
+        const float4 x = finished(a.out.p, four_of(sum, e), bias, alpha);
+        const auto at = [&](int c) { return box + row * kRowBytes + (c / 4 ^ row % 8) * 16 + c % 4 * 4; };
+        if (C::kAlongK) {
+            constexpr int kApart = Reader<C>::kApart;
+            *(float *)at(column) = x.x, *(float *)at(column + kApart) = x.y;
+            *(float *)at(column + 2 * kApart) = x.z, *(float *)at(column + 3 * kApart) = x.w;
+        } else {
+            *(float4 *)at(column) = x;
+        }
+    }
+    bulk_copy_fence();
+    __syncwarp();
+    if (one_lane()) {
+        store_tile(box, &a.boxes, item.tile % a.shape.passes * C::kRows,
+                   first_column<C>(a.shape, item.tile) + warp * Reader<C>::kOfWarp);
+        stores_commit();
+    }
+}
+
 /* The same, where no other item adds to them, as the output. */
 template <typename C>
-__device__ inline void write_output(const MultiplyArgs &a, const Item &item, const Sums<C> &sum)
+__device__ inline void write_output(const MultiplyArgs &a, const Item &item, const Sums<C> &sum, uint8_t *box)
 {
     constexpr int kApart = Reader<C>::kApart;
     const GemmArgs &p = a.out.p;
@@ -251,16 +291,12 @@ __device__ inline void write_output(const MultiplyArgs &a, const Item &item, con
     if (p.epilogue.any)
 #pragma unroll
         for (int q = 0; q < 4; q++) bias[q] = bias_at(p.epilogue, 0, min(j + q * kApart, p.n - 1));
+    if (a.by_boxes) return send_sums<C>(a, item, sum, box, bias, alpha);
     float *const out = p.out + i0 * p.rs + j;
 #pragma unroll
     for (int e = 0; e < C::kSums / 2; e++) {
         if (i0 + row_of(e) >= p.m) continue;
-        float4 x = four_of(sum, e);
-        x = make_float4(alpha * x.x, alpha * x.y, alpha * x.z, alpha * x.w);
-        if (p.epilogue.any)
-            x = make_float4(
-                apply_epilogue(p.epilogue, x.x, bias[0]), apply_epilogue(p.epilogue, x.y, bias[1]),
-                apply_epilogue(p.epilogue, x.z, bias[2]), apply_epilogue(p.epilogue, x.w, bias[3]));
+        const float4 x = finished(p, four_of(sum, e), bias, alpha);
         float *const to = out + row_of(e) * p.rs;
         if (!C::kAlongK) {
             if (j < p.n) __stcs((float4 *)to, x);
@@ -285,13 +321,14 @@ __device__ inline void end_product(Sums<C> &sum, Sums<C> &acc)
 
 /* Multiplies half a step after the other: two products each, in turns, so that tensor cores have one while
  * the other one is added up, and the next elements of W are split. */
-template <typename C, bool kDirect, typename Form>
+template <typename C, typename Form>
 __device__ __forceinline__ void consume(Form form, const MultiplyArgs &a, const Stages &st)
 {
     const Shape &h = a.shape;
     const Reader<C> reader(threadIdx.x / kWarp, threadIdx.x % kWarp);
     const unsigned memory = shared_address(st.memory);
     const uint64_t matrix = wgmma_matrix(memory, C::kRows * 16, kCore * 16);
+    uint8_t *const box = st.memory + C::kStages * C::kStageBytes + threadIdx.x / kWarp * C::kOfSums;
     Ring<C::kStages> ring;
     Elements<C> x;
     Fragments<C, Form> b[kHalves];
@@ -331,11 +368,12 @@ __device__ __forceinline__ void consume(Form form, const MultiplyArgs &a, const 
             keep(b[1]);
             barrier_arrive(&here.empty);
         }
-        if constexpr (kDirect)
-            write_output<C>(a, item, sum);
+        if constexpr (C::kDirect)
+            write_output<C>(a, item, sum, box);
         else
             write_sums<C>(a, item, sum);
     }
+    if (C::kDirect && a.by_boxes && one_lane()) stores_wait_read(); /* a block that has ended has no memory */
 }
 
 /* Whether numbers of W are of very unlike size in what a warp has of the block's first step. */
@@ -401,7 +439,7 @@ template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, cons
  * Bytes     W once for the rows of a pass; S once for each tile of columns, from cache.
  * Order     steps ascending: 16 k in the tensor cores, which cut off what they add, sums of these by f32
  *           additions. */
-template <typename C, bool kDirect>
+template <typename C>
 __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_constant__ MultiplyArgs a)
 {
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
@@ -426,21 +464,20 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
     }
     registers_more<C::kOfMultiplier>();
     if (kChooses && tf32_do<C>(a, st, counts))
-        consume<C, kDirect>(ThreeTf32(), a, st);
+        consume<C>(ThreeTf32(), a, st);
     else
-        consume<C, kDirect>(SixBf16(), a, st);
+        consume<C>(SixBf16(), a, st);
 }
 
 template <int kRows, bool kDirect = false>
 lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t stream)
 {
-    typedef Config<kRows, true> AlongK;
-    typedef Config<kRows, false> ByRows;
+    typedef Config<kRows, true, kDirect> AlongK;
+    typedef Config<kRows, false, kDirect> ByRows;
     static_assert(AlongK::kShared == ByRows::kShared, "one launch for both");
     const Launch l = {
         dim3((unsigned)a.shape.blocks), dim3(AlongK::kThreads), AlongK::kShared, 1, true, stream};
-    return along_k ? launch(stream_multiply<AlongK, kDirect>, l, a)
-                   : launch(stream_multiply<ByRows, kDirect>, l, a);
+    return along_k ? launch(stream_multiply<AlongK>, l, a) : launch(stream_multiply<ByRows>, l, a);
 }
 
 } // namespace
@@ -449,7 +486,7 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
                       const Space &space, const Gate &gate, cudaStream_t stream)
 {
     if (shape.small) return multiply_small(p, s, gate, stream);
-    MultiplyArgs a = {{}, shape, space, output_of(p, s), gate};
+    MultiplyArgs a = {{}, shape, space, output_of(p, s), gate, {}, false};
     const bool along_k = p->order == LAC_CUDA_COLS;
     const int64_t lines = along_k ? p->n : p->k, length = along_k ? p->k : p->n;
     const int turns = shape.apart ? kApart : 1;
@@ -460,6 +497,8 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
                              true))
             return LAC_ERR_VENDOR;
     }
+    a.by_boxes = shape.direct && writes_together(a.out.p) && writes_fours(a.out.p) && p->rs >= p->n &&
+                 make_tensor_map(&a.boxes, a.out.p.out, p->m, p->n, p->rs, kMaxRows, kBoxColumns, true);
     if (shape.direct) return launch_rows<kMaxRows, true>(a, along_k, stream);
     switch (shape.rows) {
     case 16:

@@ -22,6 +22,8 @@ struct MultiplyArgs {
     Space space;
     Output out;
     Gate gate;
+    CUtensorMap boxes; /* of the output: a warp's of an item; */
+    bool by_boxes;     /* sums are sent so                    */
 };
 
 constexpr int kBoxColumns = 32; /* of W: a row of a box, 128 bytes */
@@ -39,11 +41,11 @@ __host__ __device__ constexpr int up_to_multiple(int bytes, int of)
 
 /* A configuration of the kernel: rows of S, W along k or by rows. Two warpgroups multiply; each has two
  * products of 64 columns, which are other columns of W or, of many rows, other rows of S. Another one brings,
- * and splits S; of many rows there are two of these. */
-template <int kRows_, bool kAlongK_> struct Config {
+ * and splits S; of many rows there are two of these. Sums are the output, or parts of it, to be added up. */
+template <int kRows_, bool kAlongK_, bool kDirect_> struct Config {
     static constexpr int kRows = kRows_;
-    static constexpr bool kAlongK = kAlongK_;
-    static constexpr int kGroups = kRows <= kMaxRows ? 2 : 1; /* of 128 columns, of the block */
+    static constexpr bool kAlongK = kAlongK_, kDirect = kDirect_; /* sums are the output */
+    static constexpr int kGroups = kRows <= kMaxRows ? 2 : 1;     /* of 128 columns, of the block */
     static constexpr int kProducts = 2, kColumnSets = kGroups, kRowSets = kProducts / kColumnSets;
     static constexpr int kSums = kRows / kRowSets / 2; /* of a thread, of a product */
     static constexpr int kMultipliers = 2 * kGroup, kThreads = kMultipliers + kRowSets * kGroup,
@@ -54,9 +56,12 @@ template <int kRows_, bool kAlongK_> struct Config {
     /* A stage: W's part of a step; S's as it is stored, which is the nearest TF32 of it; and what that
      * leaves, or S as three bf16. */
     static constexpr int kOfW = kGroups * kGroupBytes, kOfS = step_bytes(kRows), kOfBf16 = kOfS / 2,
-                         kStageBytes = up_to_multiple(kOfW + kOfS + SixBf16::kSplits * kOfBf16, kAlignment),
-                         kStages = (kRoom - kAlignment) / kStageBytes,
-                         kShared = kStages * kStageBytes + kAlignment;
+                         kStageBytes = up_to_multiple(kOfW + kOfS + SixBf16::kSplits * kOfBf16, kAlignment);
+    /* Behind the stages, each warp's sums on their way to the output. */
+    static constexpr int kOfSums = kDirect ? kRows * kRowBytes : 0,
+                         kOfAllSums = kMultipliers / kWarp * kOfSums,
+                         kStages = (kRoom - kAlignment - kOfAllSums) / kStageBytes,
+                         kShared = kStages * kStageBytes + kOfAllSums + kAlignment;
 };
 
 /* Steps [begin, end) of a tile. */
