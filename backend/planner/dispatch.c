@@ -159,17 +159,6 @@ static bool leaves_to_caller(const lac_ctx_t *ctx, const lac_choice_t *choice, c
     return route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain;
 }
 
-static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_why_t why, lac_choice_t *choice)
-{
-    lac_problem_t bare = *p;
-    lac_preference_t preference = {.without_fast = why == LAC_WHY_NO_ROOM};
-    lac_outcome_t out = {false, -1.0, -1.0, NULL};
-    bare.a.density = bare.b.density = -1.0;
-    *choice = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &preference);
-    choice->why = why;
-    return choice->route->run(choice->route, ctx->exec, p, &out);
-}
-
 /* True where a route of ours that nobody asked for could not have its memory: there is too little, or the
  * stream is captured and none may be allocated. */
 static bool lacks_memory(lac_status_t status, const lac_choice_t *choice)
@@ -178,6 +167,25 @@ static bool lacks_memory(lac_status_t status, const lac_choice_t *choice)
     lac_role_t role = choice->route->role;
     bool ours = role == LAC_ROLE_SPARSE || role == LAC_ROLE_FAST || role == LAC_ROLE_EITHER;
     return status == LAC_ERR_MEMORY && ours && !asked_for;
+}
+
+/* The dense route: our own kernel where that is the faster one, unless it lacks memory, too. */
+static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_why_t why, lac_choice_t *choice)
+{
+    lac_problem_t bare = *p;
+    lac_preference_t preference = {0};
+    lac_status_t status = LAC_ERR_MEMORY;
+    bare.a.density = bare.b.density = -1.0;
+    for (int vendor = 0; vendor < 2; vendor++) {
+        lac_outcome_t out = {false, -1.0, -1.0, NULL};
+        preference.without_fast = vendor;
+        *choice = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &preference);
+        choice->why = why;
+        status = choice->route->run(choice->route, ctx->exec, p, &out);
+        if (!lacks_memory(status, choice)) break;
+        lac_clear_error();
+    }
+    return status;
 }
 
 /* What came of a run. Where it gave up or lacked memory, the dense route serves, here or in the caller's own

@@ -3,6 +3,7 @@
  * What a site learns over many calls: sparse is found and remembered, dense is left alone, and both may
  * change. */
 #include "unit_support.h"
+#include "base/status.h"
 #include "planner/history.h"
 #include "planner/timing.h"
 #include "../interpose_calls.h"
@@ -286,6 +287,51 @@ static void test_forced_in_vain(void **state)
     assert_true(t->last.density > 0.99); /* as sampled, and not as a forced route would have assumed */
 }
 
+/* The host's routes, of which some have no memory, and our own dense one is worth its while. */
+enum { ROUTES_MAX = 32 };
+static lac_route_t poor[ROUTES_MAX];
+static const lac_route_t *poor_row[ROUTES_MAX];
+
+static lac_status_t run_without_memory(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                                       lac_outcome_t *out)
+{
+    (void)exec, (void)p, (void)out;
+    return lac_fail(LAC_ERR_MEMORY, "%s: no workspace", route->name);
+}
+
+static double cost_of_own(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)route, (void)p, (void)machine;
+    return 20.0; /* 4 x 1024 x 1024: less than any BLAS takes, and more than 9 rows of W */
+}
+
+/* Where what is chosen lacks memory, our own dense kernel serves; where that lacks it, too, the vendor's. */
+static void test_lack_of_memory(void **state)
+{
+    product_t *t = *state;
+    const lac_route_t *const *all = t->ctx->routes;
+    bool vendor = false;
+    fill(t, 501);
+    assert_true(serves_sparse(run(t)));
+    assert_in_range(t->ctx->route_count, 1, ROUTES_MAX);
+    for (int i = 0; i < t->ctx->route_count; i++) {
+        poor[i] = *all[i], poor_row[i] = &poor[i];
+        if (poor[i].role == LAC_ROLE_SPARSE) poor[i].run = run_without_memory;
+        if (poor[i].role == LAC_ROLE_NATIVE) poor[i].role = LAC_ROLE_FAST, poor[i].cost_us = cost_of_own;
+        for (int j = 0; j < t->last.count; j++)
+            vendor |= poor[i].role == LAC_ROLE_DENSE && t->last.candidate[j].cost_us >= 0 &&
+                      !strcmp(t->last.candidate[j].route, poor[i].name);
+    }
+    t->ctx->routes = poor_row;
+    assert_string_equal(run(t), "native");
+    assert_string_equal(t->last.reason, "no memory for the cheapest");
+    if (!vendor) skip(); /* then nothing is left */
+    for (int i = 0; i < t->ctx->route_count; i++)
+        if (poor[i].role == LAC_ROLE_FAST) poor[i].run = run_without_memory;
+    assert_string_equal(run(t), "dense");
+    assert_string_equal(t->last.reason, "no memory for the cheapest");
+}
+
 /* A call with nothing to sum says nothing of those that have. */
 static void test_first_call_with_alpha_0(void **state)
 {
@@ -367,6 +413,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_becoming_dense_and_sparse_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forced_does_not_give_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forced_in_vain, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lack_of_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_first_call_with_alpha_0, setup, teardown),
         cmocka_unit_test_setup_teardown(test_detect_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_options_make_sites_anew, setup, teardown),
