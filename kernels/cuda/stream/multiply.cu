@@ -238,19 +238,19 @@ __device__ inline void send_sums(const MultiplyArgs &a, const Item &item, const 
                                  const float (&bias)[4], float alpha)
 {
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, column = Reader<C>::column(0, lane);
-    if (one_lane()) stores_wait_read(); /* of the item before */
+    const int row = lane % 4 * 2, at = row * kRowBytes + (column / 4 ^ row) * 16 + column % 4 * 4;
+    const int place[2] = {at, (at ^ 16) + kRowBytes}; /* of its first two rows; others lie kCore rows apart */
+    if (one_lane()) stores_wait_read();               /* of the item before */
     __syncwarp();
 #pragma unroll
     for (int e = 0; e < C::kSums / 2; e++) {
-        const int row = lane % 4 * 2 + row_of(e);
         const float4 x = finished(a.out.p, four_of(sum, e), bias, alpha);
-        const auto at = [&](int c) { return box + row * kRowBytes + (c / 4 ^ row % 8) * 16 + c % 4 * 4; };
-        if (C::kAlongK) {
-            constexpr int kApart = Reader<C>::kApart;
-            *(float *)at(column) = x.x, *(float *)at(column + kApart) = x.y;
-            *(float *)at(column + 2 * kApart) = x.z, *(float *)at(column + 3 * kApart) = x.w;
+        uint8_t *const to = box + e / 2 * kCore * kRowBytes;
+        if (C::kAlongK) { /* two pieces further each */
+            *(float *)(to + place[e % 2]) = x.x, *(float *)(to + (place[e % 2] ^ 32)) = x.y;
+            *(float *)(to + (place[e % 2] ^ 64)) = x.z, *(float *)(to + (place[e % 2] ^ 96)) = x.w;
         } else {
-            *(float4 *)at(column) = x;
+            *(float4 *)(to + place[e % 2]) = x;
         }
     }
     bulk_copy_fence();
@@ -272,10 +272,11 @@ __device__ inline void write_output(const MultiplyArgs &a, const Item &item, con
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int i0 = item.tile % a.shape.passes * C::kRows + lane % 4 * 2,
               j = first_column<C>(a.shape, item.tile) + Reader<C>::column(warp, lane);
-    float bad = 0.0f; /* NaN where any sum is no number */
+    float bad[4] = {}; /* NaN where any sum is no number; one does not wait for the others */
 #pragma unroll
-    for (int e = 0; e < 2 * C::kSums; e++) bad = fmaf(sum[e % 2][e / 2], 0.0f, bad);
-    const bool plain = alpha != 0.0f && beta == 0.0f && writes_together(p) && !__any_sync(kFull, bad != 0.0f);
+    for (int e = 0; e < 2 * C::kSums; e++) bad[e % 4] = fmaf(sum[e % 2][e / 2], 0.0f, bad[e % 4]);
+    const bool plain = alpha != 0.0f && beta == 0.0f && writes_together(p) &&
+                       !__any_sync(kFull, bad[0] + bad[1] + bad[2] + bad[3] != 0.0f);
     if (!plain) {
 #pragma unroll
         for (int e = 0; e < C::kSums / 2; e++)
