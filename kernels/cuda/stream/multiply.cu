@@ -231,16 +231,37 @@ __device__ inline float4 finished(const GemmArgs &p, float4 x, const float (&bia
                        apply_epilogue(p.epilogue, x.z, bias[2]), apply_epilogue(p.epilogue, x.w, bias[3]));
 }
 
+/* The biases of a thread's columns, from j on. */
+template <typename C> __device__ inline void read_biases_of(float (&bias)[4], const GemmArgs &p, int j)
+{
+#pragma unroll
+    for (int q = 0; q < 4; q++)
+        bias[q] = p.epilogue.any ? bias_at(p.epilogue, 0, min(j + q * Reader<C>::kApart, p.n - 1)) : 0.0f;
+}
+
+/* Whether the output is alpha times a warp's sums, and the epilogue of that. */
+template <typename C> __device__ inline bool are_plain(const GemmArgs &p, const Sums<C> &sum)
+{
+    float bad[4] = {}; /* NaN where any sum is no number; one does not wait for the others */
+#pragma unroll
+    for (int e = 0; e < 2 * C::kSums; e++) bad[e % 4] = fmaf(sum[e % 2][e / 2], 0.0f, bad[e % 4]);
+    return load_scalar(p.alpha) != 0.0f && load_scalar(p.beta) == 0.0f && writes_together(p) &&
+           !__any_sync(kFull, bad[0] + bad[1] + bad[2] + bad[3] != 0.0f);
+}
+
 /* A warp's columns of an item go to the output by way of `box`, its part of shared memory: the next item is
  * multiplied while the copy engine writes them. */
 template <typename C>
-__device__ inline void send_sums(const MultiplyArgs &a, const Item &item, const Sums<C> &sum, uint8_t *box,
-                                 const float (&bias)[4], float alpha)
+__device__ inline void send_sums(const MultiplyArgs &a, const Item &item, const Sums<C> &sum, uint8_t *box)
 {
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, column = Reader<C>::column(0, lane);
     const int row = lane % 4 * 2, at = row * kRowBytes + (column / 4 ^ row) * 16 + column % 4 * 4;
     const int place[2] = {at, (at ^ 16) + kRowBytes}; /* of its first two rows; others lie kCore rows apart */
-    if (one_lane()) stores_wait_read();               /* of the item before */
+    const int j0 = first_column<C>(a.shape, item.tile) + warp * Reader<C>::kOfWarp;
+    const float alpha = load_scalar(a.out.p.alpha);
+    float bias[4];
+    read_biases_of<C>(bias, a.out.p, j0 + column);
+    if (one_lane()) stores_wait_read(); /* of the item before */
     __syncwarp();
 #pragma unroll
     for (int e = 0; e < C::kSums / 2; e++) {
@@ -256,13 +277,12 @@ __device__ inline void send_sums(const MultiplyArgs &a, const Item &item, const 
     bulk_copy_fence();
     __syncwarp();
     if (one_lane()) {
-        store_tile(box, &a.boxes, item.tile % a.shape.passes * C::kRows,
-                   first_column<C>(a.shape, item.tile) + warp * Reader<C>::kOfWarp);
+        store_tile(box, &a.boxes, item.tile % a.shape.passes * C::kRows, j0);
         stores_commit();
     }
 }
 
-/* The same, where no other item adds to them, as the output. */
+/* The sums of an item that no other item adds to, as the output. */
 template <typename C>
 __device__ inline void write_output(const MultiplyArgs &a, const Item &item, const Sums<C> &sum, uint8_t *box)
 {
@@ -272,37 +292,26 @@ __device__ inline void write_output(const MultiplyArgs &a, const Item &item, con
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int i0 = item.tile % a.shape.passes * C::kRows + lane % 4 * 2,
               j = first_column<C>(a.shape, item.tile) + Reader<C>::column(warp, lane);
-    float bad[4] = {}; /* NaN where any sum is no number; one does not wait for the others */
-#pragma unroll
-    for (int e = 0; e < 2 * C::kSums; e++) bad[e % 4] = fmaf(sum[e % 2][e / 2], 0.0f, bad[e % 4]);
-    const bool plain = alpha != 0.0f && beta == 0.0f && writes_together(p) &&
-                       !__any_sync(kFull, bad[0] + bad[1] + bad[2] + bad[3] != 0.0f);
-    if (!plain) {
+    if (!are_plain<C>(p, sum)) {
 #pragma unroll
         for (int e = 0; e < C::kSums / 2; e++)
             finish_four<kApart>(a.out, four_of(sum, e), i0 + row_of(e), j, alpha, beta);
         return;
     }
-    if (!C::kAlongK && !writes_fours(p)) {
+    if (a.by_boxes) return send_sums<C>(a, item, sum, box);
+    if (!C::kAlongK) {
 #pragma unroll
         for (int e = 0; e < C::kSums / 2; e++) write_piece(p, four_of(sum, e), i0 + row_of(e), j, alpha);
         return;
     }
-    float bias[4] = {};
-    if (p.epilogue.any)
-#pragma unroll
-        for (int q = 0; q < 4; q++) bias[q] = bias_at(p.epilogue, 0, min(j + q * kApart, p.n - 1));
-    if (a.by_boxes) return send_sums<C>(a, item, sum, box, bias, alpha);
+    float bias[4];
+    read_biases_of<C>(bias, p, j);
     float *const out = p.out + i0 * p.rs + j;
 #pragma unroll
     for (int e = 0; e < C::kSums / 2; e++) {
         if (i0 + row_of(e) >= p.m) continue;
         const float4 x = finished(p, four_of(sum, e), bias, alpha);
         float *const to = out + row_of(e) * p.rs;
-        if (!C::kAlongK) {
-            if (j < p.n) __stcs((float4 *)to, x);
-            continue;
-        }
         if (j < p.n) __stcs(to, x.x);
         if (j + kApart < p.n) __stcs(to + kApart, x.y);
         if (j + 2 * kApart < p.n) __stcs(to + 2 * kApart, x.z);
