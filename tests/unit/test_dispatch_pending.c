@@ -199,7 +199,7 @@ static void test_what_is_assumed_is_sampled(void **state)
     count_nothing(ctx);
     answer = 0.9;
     call(ctx);
-    assert_true(only_site(ctx)->countdown > 0); /* dense, and not to be looked at again for now */
+    assert_true(only_site(ctx)->countdown > 0); /* dense, and not to be sampled again for now */
     int before = asked;
     assert_string_equal(call_for(ctx, "event").known, "none");
     assert_int_equal(asked, before);
