@@ -15,8 +15,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Walking a column-major W costs about this many times an element of its copy, for each row of S. */
-#define TRANSPOSE_GAIN 16
+/* A column-major W is turned from so many rows of S on, for each k: walking it costs about this many times an
+ * element of its copy, for each row; */
+#define TRANSPOSE_GAIN 28
+#define TRANSPOSE_ROWS 24 /* and for so many whatever k is, for S then has events enough */
 
 typedef struct product {
     const lac_host_kernels_t *kernels;
@@ -54,7 +56,8 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 static bool turns(const lac_problem_t *p, const lac_sided_t *s)
 {
     if (s->w->dt == LAC_U8) return true;
-    return lac_sided_w_layout(p, s) == LAC_W_COLS && s->m * TRANSPOSE_GAIN > s->k;
+    if (lac_sided_w_layout(p, s) != LAC_W_COLS) return false;
+    return s->m >= TRANSPOSE_ROWS || s->m * TRANSPOSE_GAIN > s->k;
 }
 
 /* On one thread, W's packing or turning included. */
