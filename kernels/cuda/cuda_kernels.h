@@ -159,13 +159,15 @@ typedef enum lac_cuda_writes {
 lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p);
 /* How such a product is cut on so many multiprocessors: blocks at work, items and steps that each makes,
  * bytes of W and of S that a step brings, bytes of sums that are written and read again: 0 where there is no
- * third launch. Of a small product, in one launch: blocks, pieces of them and of one, and the bytes of W.
- * apart: W's rows begin off 16 bytes. */
+ * third launch. Of a small product, in one launch: blocks, pieces of them and of one, and the bytes of W; of
+ * few rows by a W along k (gemv): steps are rounds of loads that are waited for. apart: W's rows begin off 16
+ * bytes. */
 typedef struct lac_cuda_stream_shape {
-    bool small, apart;
+    bool small, gemv, apart;
     int64_t blocks, items, steps, w_bytes, s_bytes, sums_bytes;
 } lac_cuda_stream_shape_t;
-lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, int processors);
+lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                            int processors);
 
 /* The same product, of which the device decides how it is made, each time anew: where at most `break_even` of
  * S's elements are nonzero (W by columns: as many of its k are active as then would be), an event product

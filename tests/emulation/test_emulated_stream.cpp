@@ -339,6 +339,24 @@ void check_small()
         }
 }
 
+/* Up to eight rows by a W along k, multiplied and added by lanes along k: columns, rows and steps of k that
+ * are not whole, so few columns that all warps of a block share them, so many that each has its own. */
+void check_gemv()
+{
+    unsigned seed = 5000;
+    const int64_t shapes[][3] = {{1, 37, 4},    {1, 250, 1100}, {2, 9, 2052},   {2, 90, 516},  {3, 130, 388},
+                                 {4, 6, 4100},  {4, 1501, 128}, {5, 33, 260},   {8, 7, 4104},  {8, 611, 516},
+                                 {7, 1000, 12}, {1, 3, 4096},   {6, 100, 1028}, {1, 1800, 260}};
+    for (const auto &x : shapes)
+        for (unsigned turn = 0; turn < 3; turn++) {
+            Case c = draw_case(seed++);
+            c.m = x[0], c.n = x[1], c.k = x[2], c.device = EMULATED_SMALL_HOPPER;
+            c.w_cols = true, c.w_off = c.u8 = c.s_kmajor = false, c.padded = x[0] == 1 && turn;
+            check(c);
+            if (turn == 0) check_adaptive(c);
+        }
+}
+
 /* A short k, which is not cut: tiles, partly filled, whose sums are the output. */
 void check_thin()
 {
@@ -400,7 +418,7 @@ int main(int argc, char **argv)
         check_adaptive(c);
     }
     if (!getenv("LACUNA_TEST_QUICK"))
-        check_passes(), check_small(), check_forms(), check_thin(), check_gated_sums();
+        check_passes(), check_small(), check_gemv(), check_forms(), check_thin(), check_gated_sums();
     printf("%d checks, %d decisions, %d failures\n", checks, decisions, failures);
     return failures ? 1 : checks && decisions ? 0 : 1;
 }

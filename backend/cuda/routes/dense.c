@@ -115,17 +115,28 @@ static size_t bytes_dense(const lac_route_t *route, const lac_problem_t *p)
     return work_bytes(p) + LAC_CUDA_BLAS_WORKSPACE;
 }
 
+/* At what rate cuBLAS brings the matrix of a product by a vector: about memory's where a cache may hold most
+ * of it, unless it lies by rows and k is the longer side (H200, 2026-11-27, the launch included: 8 to 37 MB
+ * at 2.1 to 4.1 TB/s, 69 to 135 MB at 3.0 to 3.4; 16 to 43 MB of such at 1.8 to 2.5). */
+#define CACHED_BYTES 4.0e7
+static double vector_gbps(const lac_problem_t *p, double bytes, const lac_machine_t *machine)
+{
+    bool along_k = p->m == 1 ? p->b.rs == 1 : p->a.cs == 1;
+    lac_dim_t length = p->m == 1 ? p->n : p->m;
+    return bytes < CACHED_BYTES && (along_k || length >= p->k) ? machine->cuda_dram_gbps
+                                                               : machine->cuda_dense_vector_gbps;
+}
+
 /* Reading and arithmetic overlap for the most part. */
 static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     (void)route;
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    bool vector = p->m == 1 || p->n == 1;
-    double rate = vector ? machine->cuda_dense_vector_gbps : machine->cuda_dense_gbps;
-    double speed = lac_problem_is_half(p) ? LAC_HALF_TFLOPS : 1.0;
-    if (lac_problem_is_half(p)) rate = LAC_HALF_DRAM * machine->cuda_dram_gbps;
     double bytes = (double)lac_dt_size(p->a.dt) * m * k + (double)lac_dt_size(p->b.dt) * k * n +
                    (double)lac_dt_size(p->dt) * m * n;
+    double rate = p->m == 1 || p->n == 1 ? vector_gbps(p, bytes, machine) : machine->cuda_dense_gbps;
+    double speed = lac_problem_is_half(p) ? LAC_HALF_TFLOPS : 1.0;
+    if (lac_problem_is_half(p)) rate = LAC_HALF_DRAM * machine->cuda_dram_gbps;
     double moved = bytes / (rate * 1e3),
            worked = 2.0 * m * n * k / (speed * machine->cuda_dense_tflops * 1e6);
     double copied = 3.0 * (double)work_bytes(p) / (machine->cuda_dram_gbps * 1e3);

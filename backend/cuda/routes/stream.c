@@ -34,6 +34,11 @@
 #define FEW_SHARE   0.80   /* W from memory, so much of its rate, */
 #define ALONG_SHARE 0.94   /* ... along k so much of that, */
 #define MORE_SHARE  0.85   /* ... and of more rows */
+/* Up to eight rows by a W along k, fitted on an H200 to 76 products, 2026-11-28: */
+#define ROUND_US     0.3    /* a round of loads, one behind the other, */
+#define ROUND_ROW_US 0.08   /* ... and each row of S in it; */
+#define ROW_SQUARE   2.5e-3 /* the rows squared, for which W comes so much more slowly; */
+#define SHORTER      0.3    /* of the shorter of both, that is not hidden behind the longer */
 
 static bool is_matrix(const lac_sided_t *s)
 {
@@ -62,6 +67,11 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s)
     product.beta = lac_cuda_beta(p);
     product.epilogue = lac_cuda_epilogue(p, s->s == &p->b ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
     return product;
+}
+
+static lac_cuda_dense_t dense_of(const lac_sided_t *s)
+{
+    return (lac_cuda_dense_t){s->s->dt, s->s->buf, s->srs, s->scs, 1.0};
 }
 
 lac_cuda_product_t lac_cuda_stream_product(const lac_problem_t *p)
@@ -110,6 +120,14 @@ static double write_us(const lac_problem_t *p)
     return writes == LAC_CUDA_WRITES_PIECES ? PIECES_US : WRITE_US;
 }
 
+static double gemv_us(const lac_cuda_product_t *p, const lac_cuda_stream_shape_t *cut,
+                      const lac_machine_t *machine)
+{
+    double m = (double)p->m, rounds = (ROUND_US + ROUND_ROW_US * m) * (double)cut->steps;
+    double memory = (double)cut->w_bytes / (machine->cuda_dram_gbps * 1e3) * (1.0 + ROW_SQUARE * m * m);
+    return machine->cuda_launch_us + fmax(memory, rounds) + SHORTER * fmin(memory, rounds);
+}
+
 static double small_us(const lac_cuda_product_t *p, const lac_cuda_stream_shape_t *cut,
                        const lac_machine_t *machine)
 {
@@ -127,7 +145,9 @@ double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = sided(p);
     lac_cuda_product_t product = describe(p, &s);
-    lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(&product, (int)machine->cuda_processors);
+    lac_cuda_dense_t dense = dense_of(&s);
+    lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(&product, &dense, (int)machine->cuda_processors);
+    if (cut.gemv) return gemv_us(&product, &cut, machine);
     if (cut.small) return small_us(&product, &cut, machine);
     double share = DRAM_SHARE * (cut.apart ? OFF_SHARE : 1.0);
     double dram = (double)(cut.blocks * cut.w_bytes) / (share * machine->cuda_dram_gbps * 1e3);
@@ -164,7 +184,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_status_t status = lac_cuda_work(exec, bytes(route, p), &memory);
     if (status || exec->preparing) return status;
     lac_cuda_product_t product = lac_cuda_stream_product(p);
-    lac_cuda_dense_t dense = {s.s->dt, s.s->buf, s.srs, s.scs, 1.0};
+    lac_cuda_dense_t dense = dense_of(&s);
     return lac_cuda_launched(lac_cuda_stream(&product, &dense, memory, exec->stream), route->name);
 }
 

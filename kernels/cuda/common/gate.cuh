@@ -59,5 +59,13 @@ __device__ inline bool counted_many(const Gate &g)
     return many;
 }
 
+/* Whether there is work; then operands are there. All threads of a block. */
+__device__ inline bool begins(const Gate &gate)
+{
+    if (gate.counts && gate.there && counted_many(gate)) return true; /* the launch before has no work then */
+    dependency_wait();
+    return !gate.counts || (!gate.there && counted_many(gate));
+}
+
 } // namespace lacuna
 #endif

@@ -86,13 +86,17 @@ extern "C" int64_t lac_cuda_stream_bytes(const lac_cuda_product_t *p)
     return streamed::space_bytes(streamed::shape_of(p, current_device().sms));
 }
 
-extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, int processors)
+extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p,
+                                                       const lac_cuda_dense_t *of_s, int processors)
 {
     using namespace lacuna;
     const streamed::Shape s = streamed::shape_of(p, processors);
     const streamed::Pieces pieces = streamed::pieces_of(p->m, p->n, p->k);
+    if (s.small && streamed::takes_gemv(p, of_s))
+        return {true, true, false, 1, 1, streamed::gemv_rounds(p, processors), 4 * p->n * p->k, 0, 0};
     if (s.small)
         return {true,
+                false,
                 false,
                 pieces.groups * pieces.tiles,
                 pieces.groups * pieces.tiles * pieces.chunks,
@@ -102,6 +106,7 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t 
                 0};
     const int64_t items = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
     return {false,
+            false,
             s.apart,
             s.blocks,
             items,

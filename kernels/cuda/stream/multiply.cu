@@ -495,7 +495,8 @@ lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t strea
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                       const Space &space, const Gate &gate, cudaStream_t stream)
 {
-    if (shape.small) return multiply_small(p, s, gate, stream);
+    if (shape.small)
+        return takes_gemv(p, s) ? multiply_gemv(p, s, gate, stream) : multiply_small(p, s, gate, stream);
     MultiplyArgs a = {{}, shape, space, output_of(p, s), gate, {}, false};
     const bool along_k = p->order == LAC_CUDA_COLS;
     const int64_t lines = along_k ? p->n : p->k, length = along_k ? p->k : p->n;

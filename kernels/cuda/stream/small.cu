@@ -198,14 +198,6 @@ __device__ inline void sum_chunks(Sums<kRows> &sum, const SmallArgs &a, int j, i
         }
 }
 
-/* Whether there is work; then operands are there. All threads of a block. */
-__device__ inline bool begins(const Gate &gate)
-{
-    if (gate.counts && gate.there && counted_many(gate)) return true; /* the launch before has no work then */
-    dependency_wait();
-    return !gate.counts || (!gate.there && counted_many(gate));
-}
-
 /* out := beta out + alpha S W, and the epilogue,  S[m, k] of any density, W[k, n].
  *
  * Mapping   grid (cluster * tiles of 32 columns, groups of kRows rows); all warps of a cluster have the same
