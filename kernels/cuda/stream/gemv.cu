@@ -89,7 +89,7 @@ __device__ inline float sum_of_warp(float x)
  * Layout    W along k, columns and rows of S of 16 aligned bytes at a time; any output.
  * Bytes     W once; S once for each warp, from cache.
  * Order     a lane's k ascending, up to two rows in runs of kAhead steps, as a vendor's product of a vector
- * is more accurate; lanes as a tree, warps ascending. Limit     DRAM: 1 x 4096 x 16384 in 61 us, at 4.4 TB/s
+ * is more accurate; lanes as a tree, warps ascending. Limit     DRAM: 1 x 4096 x 16384 in 60 us, at 4.5 TB/s
  * (H200, 2026-11-28); from four rows on reading S. */
 template <int kRows>
 __global__ __launch_bounds__(kMostWarps *kWarp) void stream_gemv(const __grid_constant__ GemvArgs a)
@@ -207,13 +207,21 @@ template <int kRows> lac_status_t launch_rows(GemvArgs a, cudaStream_t stream)
     return launch(stream_gemv<kRows>, l, a);
 }
 
+/* Whether tensor cores are faster: 8 x 4096 x 11008 takes 53 us by small.cu, 57 here; 8 x 11008 x 4096 56
+ * and 52 (H200, 2026-11-28). */
+bool is_wide(const lac_cuda_product_t *p)
+{
+    constexpr int64_t kFar = 20 << 20; /* elements of W */
+    return p->m > 4 && p->n >= p->k && p->n * p->k > kFar;
+}
+
 } // namespace
 
 bool takes_gemv(const lac_cuda_product_t *p, const lac_cuda_dense_t *s)
 {
-    return p->m <= kFewRows && p->order == LAC_CUDA_COLS && lines_of(p) == kAligned && p->k % kOfLane == 0 &&
-           p->k <= kDeepest && s->dt == LAC_F32 && s->cs == 1 && (p->m == 1 || s->rs % kOfLane == 0) &&
-           aligned(s->data, 16);
+    return !is_wide(p) && p->m <= kFewRows && p->order == LAC_CUDA_COLS && lines_of(p) == kAligned &&
+           p->k % kOfLane == 0 && p->k <= kDeepest && s->dt == LAC_F32 && s->cs == 1 &&
+           (p->m == 1 || s->rs % kOfLane == 0) && aligned(s->data, 16);
 }
 
 int64_t gemv_rounds(const lac_cuda_product_t *p, int sms)
