@@ -69,7 +69,7 @@ SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "m
             "columns": "event kernels, W by columns", "crossover": "around the break-even density", "csr": "CSR products",
             "dense": "dense operands through the drop-in library", "encoding": "encodings of the active k of a tile",
             "adaptive": "gather or stream, chosen by a count on the device", "event": "event kernels", "exchange": "a step of a sharded network on one and two devices", "fills": "tiles: the producers", "first": "the first ten calls of many shapes, plain and preloaded", "given": "few rows given as CSR beside SciPy", "host": "host time of a remembered call", "network": "a step of a network, spikes scanned, listed, as bits",
-            "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
+            "linear": "dense products of a few rows by the weight of a Linear layer", "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
             "operators": "host operators beside a copy of as many bytes", "plugin": "host time of a dense call through the drop-in library",
             "quarters": "tiles: lists for sets of row groups", "ranks": "two ranks that share one device: their bits", "regret": "random problems: the decision against the best route",
             "roofline": "products from dense to sparse against the roof", "segments": "events times sparse weights", "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page", "doubles": "products of doubles on a device", "types": "products of f16 and bf16",
