@@ -203,8 +203,8 @@ inline int64_t space_bytes(const Shape &s)
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                       const Space &space, const Gate &gate, cudaStream_t stream);
 
-/* The only launch of a product of up to kFewRows rows by a W along k, where both operands are read 16 bytes at
- * a time; or of another small product. With a gate, they have work where many were counted. */
+/* The only launch of a product of up to kFewRows rows by a W along k, where both operands are read 16 bytes
+ * at a time; or of another small product. With a gate, they have work where many were counted. */
 bool takes_gemv(const lac_cuda_product_t *p, const lac_cuda_dense_t *s);
 int64_t gemv_rounds(const lac_cuda_product_t *p, int sms); /* of loads, one behind the other, of all warps */
 lac_status_t multiply_gemv(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Gate &gate,
