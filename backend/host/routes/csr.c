@@ -15,8 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A column-major W is turned from so many rows of S on, for each k: walking it costs about this many times an
- * element of its copy, for each row; */
+/* A column-major W is transposed from so many rows of S on, for each k: walking it costs about this many
+ * times an element of its copy, for each row; */
 #define TRANSPOSE_GAIN 28
 #define TRANSPOSE_ROWS 24 /* and for so many whatever k is, for S then has events enough */
 
