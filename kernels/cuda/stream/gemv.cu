@@ -74,13 +74,6 @@ __device__ inline float multiply_add(float4 x, float4 y, float sum)
     return fmaf(x.w, y.w, fmaf(x.z, y.z, fmaf(x.y, y.y, fmaf(x.x, y.x, sum))));
 }
 
-__device__ inline float sum_of_warp(float x)
-{
-#pragma unroll
-    for (int o = kWarp / 2; o > 0; o /= 2) x += __shfl_xor_sync(kFull, x, o);
-    return x;
-}
-
 /* out := beta out + alpha S W, and the epilogue,  S[m, k] of any density, up to kRows rows, W[k, n] by
  * columns.
  *
@@ -88,9 +81,9 @@ __device__ inline float sum_of_warp(float x)
  *           each 128; `along` warps of a block share columns and take steps in turn.
  * Layout    W along k, columns and rows of S of 16 aligned bytes at a time; any output.
  * Bytes     W once; S once for each warp, from cache.
- * Order     a lane's k ascending, up to two rows in runs of kAhead steps, as a vendor's product of a vector
- * is more accurate; lanes as a tree, warps ascending. Limit     DRAM: 1 x 4096 x 16384 in 60 us, at 4.5 TB/s
- * (H200, 2026-11-28); from four rows on reading S. */
+ * Order     a lane's k ascending, up to two rows in runs of kAhead steps, since a vendor's product of a
+ *           vector is more accurate; lanes as a tree, warps four by four.
+ * Limit     DRAM: 1 x 4096 x 16384 in 60 us, at 4.5 TB/s (H200, 2026-11-28). */
 template <int kRows>
 __global__ __launch_bounds__(kMostWarps *kWarp) void stream_gemv(const __grid_constant__ GemvArgs a)
 {
@@ -125,11 +118,12 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void stream_gemv(const __grid_co
             read(u);
             step += along;
         }
-        if (!kRuns) continue;
+        if constexpr (kRuns) {
 #pragma unroll
-        for (int i = 0; i < kRows; i++)
+            for (int i = 0; i < kRows; i++)
 #pragma unroll
-            for (int q = 0; q < kColumns; q++) total[i][q] += sum[i][q], sum[i][q] = 0.0f;
+                for (int q = 0; q < kColumns; q++) total[i][q] += sum[i][q], sum[i][q] = 0.0f;
+        }
     }
 #pragma unroll
     for (int i = 0; i < kRows; i++)

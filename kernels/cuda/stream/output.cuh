@@ -36,6 +36,14 @@ __host__ __device__ inline bool writes_fours(const GemmArgs &p)
     return p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0;
 }
 
+/* That of all lanes, as a tree. */
+__device__ inline float sum_of_warp(float x)
+{
+#pragma unroll
+    for (int o = kWarp / 2; o > 0; o /= 2) x += __shfl_xor_sync(kFull, x, o);
+    return x;
+}
+
 /* The sum of element (i, j) in f32 by a warp: lanes along k, then a tree. */
 __device__ inline __noinline__ float sum_in_f32(const Output &a, int i, int j)
 {
@@ -45,9 +53,7 @@ __device__ inline __noinline__ float sum_in_f32(const Output &a, int i, int j)
         const float s = a.bytes ? event_value(((const uint8_t *)a.s)[at]) : ((const float *)a.s)[at];
         sum = fmaf(s, a.p.w[(int64_t)k * a.p.wks + (int64_t)j * a.p.wjs], sum);
     }
-#pragma unroll
-    for (int o = kWarp / 2; o > 0; o /= 2) sum += __shfl_xor_sync(kFull, sum, o);
-    return sum;
+    return sum_of_warp(sum);
 }
 
 /* Where tensor cores made an Inf or NaN of any of a thread's sums, of row i and columns j, j + kApart ..: one
