@@ -149,6 +149,9 @@ lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t
                              lac_cuda_stream_t stream);
 int64_t lac_cuda_stream_bytes(const lac_cuda_product_t *p);
 bool lac_cuda_stream_aligned(const lac_cuda_product_t *p);
+/* Whether a product of such extents has a short k and so large an output that the kernel for these makes it:
+ * then W should be the operand along whose columns the output lies together. */
+bool lac_cuda_stream_is_rank_k(int64_t m, int64_t n, int64_t k);
 /* How the output of a short k is written, where beta is 0: as it lies together; in pieces of 16 bytes that
  * two threads have a part in, since its rows are no such pieces; or element by element. */
 typedef enum lac_cuda_writes {
@@ -159,11 +162,18 @@ typedef enum lac_cuda_writes {
 lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p);
 /* How such a product is cut on so many multiprocessors: blocks at work, items and steps that each makes,
  * bytes of W and of S that a step brings, bytes of sums that are written and read again: 0 where there is no
- * third launch. Of a small product, in one launch: blocks, pieces of them and of one, and the bytes of W; of
- * few rows by a W along k (gemv): steps are rounds of loads that are waited for. apart: W's rows begin off 16
- * bytes. */
+ * third launch. apart: W's rows begin off 16 bytes. Of products in one launch: of a small one, blocks, pieces
+ * of them and of one, and the bytes of W; of few rows by a W along k (gemv), steps are rounds of loads that
+ * are waited for; of a short k (rank_k), blocks, the tiles that each makes, and pieces of sixteen k. */
+typedef enum lac_cuda_stream_kernel {
+    LAC_CUDA_STREAM_STEPS,
+    LAC_CUDA_STREAM_SMALL,
+    LAC_CUDA_STREAM_GEMV,
+    LAC_CUDA_STREAM_RANK_K
+} lac_cuda_stream_kernel_t;
 typedef struct lac_cuda_stream_shape {
-    bool small, gemv, apart;
+    lac_cuda_stream_kernel_t kernel;
+    bool apart;
     int64_t blocks, items, steps, w_bytes, s_bytes, sums_bytes;
 } lac_cuda_stream_shape_t;
 lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,

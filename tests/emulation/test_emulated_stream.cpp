@@ -361,13 +361,33 @@ void check_gemv()
 void check_thin()
 {
     unsigned seed = 2000;
-    const int64_t shapes[][3] = {{33, 2100, 20}, {70, 520, 64}, {130, 500, 200},
-                                 {300, 260, 33}, {140, 815, 1}, {257, 130, 70}};
+    const int64_t shapes[][3] = {{33, 2100, 20},  {70, 520, 164},  {130, 500, 200},
+                                 {300, 260, 133}, {140, 815, 129}, {257, 130, 270}};
     for (const auto &x : shapes)
         for (unsigned turn = 0; turn < 4; turn++) {
             Case c = draw_case(seed++);
             c.m = x[0], c.n = x[1], c.k = x[2], c.device = EMULATED_LEAST_HOPPER;
             c.w_cols = turn % 2, c.out_transposed = turn / 2, c.w_off = turn == 2 && x[2] > 4;
+            check(c);
+            if (x[0] == 70 && turn < 2) check_adaptive(c);
+        }
+}
+
+/* A k of up to 128 and an output of many tiles, of which a block has some of two groups of rows: all ways to
+ * write them, and those that are added to. */
+void check_rank_k()
+{
+    unsigned seed = 6000;
+    const int64_t shapes[][3] = {{49, 64, 16},  {129, 132, 64}, {260, 200, 100}, {64, 516, 128},
+                                 {300, 67, 33}, {130, 64, 1},   {500, 300, 70},  {128, 640, 32},
+                                 {200, 96, 65}, {70, 520, 64},  {140, 815, 17},  {257, 128, 48}};
+    for (const auto &x : shapes)
+        for (unsigned turn = 0; turn < 4; turn++) {
+            Case c = draw_case(seed++);
+            c.m = x[0], c.n = x[1], c.k = x[2];
+            c.device = turn % 2 && x[0] * x[1] > 60000 ? EMULATED_SMALL_HOPPER : EMULATED_LEAST_HOPPER;
+            c.w_cols = turn % 2, c.w_off = turn == 3 && c.w_cols;
+            c.out_transposed = turn == 2, c.padded = turn == 1;
             check(c);
             if (x[0] == 70 && turn < 2) check_adaptive(c);
         }
@@ -418,7 +438,8 @@ int main(int argc, char **argv)
         check_adaptive(c);
     }
     if (!getenv("LACUNA_TEST_QUICK"))
-        check_passes(), check_small(), check_gemv(), check_forms(), check_thin(), check_gated_sums();
+        check_passes(), check_small(), check_gemv(), check_forms(), check_thin(), check_rank_k(),
+            check_gated_sums();
     printf("%d checks, %d decisions, %d failures\n", checks, decisions, failures);
     return failures ? 1 : checks && decisions ? 0 : 1;
 }

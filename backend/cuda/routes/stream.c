@@ -39,20 +39,29 @@
 #define ROUND_ROW_US 0.08   /* ... and each row of S in it; */
 #define ROW_SQUARE   2.5e-3 /* the rows squared, for which W comes so much more slowly; */
 #define SHORTER      0.3    /* of the shorter of both, that is not hidden behind the longer */
+/* A short k, by rank_k.cu, fitted on an H200 to 30 products, 2026-11-28: */
+#define RANK_US       0.5   /* until the first tile is multiplied, and behind the last one; */
+#define RANK_K_US     0.275 /* ... for each sixteen k of the kernel, and */
+#define TILE_K_US     0.34  /* ... of each tile of a block, */
+#define TILE_US       1.17  /* ... which takes as long to be written; */
+#define TILE_ADD_US   0.26  /* ... where it is added to what is there, and */
+#define TILE_APART_US 7.0   /* ... where its rows are no pieces of 16 bytes */
 
 static bool is_matrix(const lac_sided_t *s)
 {
     return (s->wcs == 1 && s->wrs >= s->n) || (s->wrs == 1 && s->wcs >= s->k);
 }
 
-/* Where both sides are long, W is the operand along whose columns the output lies together. */
+/* Where both sides are long, or k is short, W is the operand along whose columns the output lies together. */
 static lac_sided_t sided(const lac_problem_t *p)
 {
     lac_side_t shorter = p->m <= p->n ? LAC_SIDE_LEFT : LAC_SIDE_RIGHT;
     lac_sided_t s = lac_sided(p, shorter);
-    if (s.m <= ROWS_MAX || s.ocs == 1) return s;
+    if (s.ocs == 1) return s;
     lac_sided_t other = lac_sided(p, shorter == LAC_SIDE_LEFT ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
-    return other.ocs == 1 && is_matrix(&other) ? other : s;
+    bool turns =
+        s.m > ROWS_MAX || (other.m <= THIN_ROWS && lac_cuda_stream_is_rank_k(other.m, other.n, other.k));
+    return turns && other.ocs == 1 && is_matrix(&other) ? other : s;
 }
 
 /* The call as the kernels take it, without pointers to write to. */
@@ -128,6 +137,19 @@ static double gemv_us(const lac_cuda_product_t *p, const lac_cuda_stream_shape_t
     return machine->cuda_launch_us + fmax(memory, rounds) + SHORTER * fmin(memory, rounds);
 }
 
+static double rank_k_us(const lac_problem_t *p, const lac_cuda_stream_shape_t *cut,
+                        const lac_machine_t *machine)
+{
+    lac_cuda_product_t product = lac_cuda_stream_product(p);
+    double pieces = cut->steps <= 2 ? 2.0 : cut->steps <= 4 ? 4.0 : 8.0; /* there is a kernel for each */
+    double tile = fmax(TILE_US, TILE_K_US * pieces);
+    if (lac_cuda_stream_writes(&product) != LAC_CUDA_WRITES_WHOLE)
+        tile += TILE_APART_US;
+    else if (p->beta != 0.0)
+        tile += TILE_ADD_US * pieces;
+    return machine->cuda_launch_us + RANK_US + RANK_K_US * pieces + tile * (double)cut->items;
+}
+
 static double small_us(const lac_cuda_product_t *p, const lac_cuda_stream_shape_t *cut,
                        const lac_machine_t *machine)
 {
@@ -147,8 +169,9 @@ double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
     lac_cuda_product_t product = describe(p, &s);
     lac_cuda_dense_t dense = dense_of(&s);
     lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(&product, &dense, (int)machine->cuda_processors);
-    if (cut.gemv) return gemv_us(&product, &cut, machine);
-    if (cut.small) return small_us(&product, &cut, machine);
+    if (cut.kernel == LAC_CUDA_STREAM_GEMV) return gemv_us(&product, &cut, machine);
+    if (cut.kernel == LAC_CUDA_STREAM_RANK_K) return rank_k_us(p, &cut, machine);
+    if (cut.kernel == LAC_CUDA_STREAM_SMALL) return small_us(&product, &cut, machine);
     double share = DRAM_SHARE * (cut.apart ? OFF_SHARE : 1.0);
     double dram = (double)(cut.blocks * cut.w_bytes) / (share * machine->cuda_dram_gbps * 1e3);
     double cache = (double)(cut.blocks * cut.s_bytes) / (machine->cuda_l2_gbps * 1e3);

@@ -67,7 +67,7 @@ extern "C" bool lac_cuda_stream_aligned(const lac_cuda_product_t *p)
     const Device device = current_device();
     if (!device.hopper) return false;
     const streamed::Lines lines = streamed::lines_of(p);
-    return lines == streamed::kAligned || streamed::takes_small(p->m, p->n, p->k, lines, device.sms) ||
+    return lines == streamed::kAligned || streamed::is_single(p, device.sms) ||
            (lines == streamed::kApartRows && p->m <= streamed::kMostApart && p->k >= streamed::kApart);
 }
 
@@ -75,8 +75,14 @@ extern "C" lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p)
 {
     const lacuna::GemmArgs a = lacuna::make_gemm_args(p);
     if (!lacuna::streamed::writes_together(a)) return LAC_CUDA_WRITES_SINGLES;
-    return p->order == LAC_CUDA_COLS || lacuna::streamed::writes_fours(a) ? LAC_CUDA_WRITES_WHOLE
-                                                                          : LAC_CUDA_WRITES_PIECES;
+    const bool any = p->order == LAC_CUDA_COLS && !lac_cuda_stream_is_rank_k(p->m, p->n, p->k);
+    return any || lacuna::streamed::writes_fours(a) ? LAC_CUDA_WRITES_WHOLE : LAC_CUDA_WRITES_PIECES;
+}
+
+extern "C" bool lac_cuda_stream_is_rank_k(int64_t m, int64_t n, int64_t k)
+{
+    const lacuna::Device device = lacuna::current_device();
+    return device.hopper && lacuna::streamed::takes_rank_k(m, n, k, device.sms);
 }
 
 extern "C" int64_t lac_cuda_stream_bytes(const lac_cuda_product_t *p)
@@ -92,11 +98,15 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t 
     using namespace lacuna;
     const streamed::Shape s = streamed::shape_of(p, processors);
     const streamed::Pieces pieces = streamed::pieces_of(p->m, p->n, p->k);
-    if (s.small && streamed::takes_gemv(p, of_s))
-        return {true, true, false, 1, 1, streamed::gemv_rounds(p, processors), 4 * p->n * p->k, 0, 0};
-    if (s.small)
-        return {true,
-                false,
+    const lac_cuda_stream_kernel_t kernel = streamed::kernel_of(p, of_s, processors);
+    if (kernel == LAC_CUDA_STREAM_GEMV)
+        return {kernel, false, 1, 1, streamed::gemv_rounds(p, processors), 4 * p->n * p->k, 0, 0};
+    if (kernel == LAC_CUDA_STREAM_RANK_K) {
+        const int64_t tiles = streamed::rank_k_tiles(p->m, p->n), blocks = min<int64_t>(tiles, processors);
+        return {kernel, false, blocks, ceil_div(tiles, blocks), pieces.chunks, 4 * p->n * p->k, 0, 0};
+    }
+    if (kernel == LAC_CUDA_STREAM_SMALL)
+        return {kernel,
                 false,
                 pieces.groups * pieces.tiles,
                 pieces.groups * pieces.tiles * pieces.chunks,
@@ -105,8 +115,7 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t 
                 0,
                 0};
     const int64_t items = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
-    return {false,
-            false,
+    return {kernel,
             s.apart,
             s.blocks,
             items,
@@ -128,7 +137,7 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     const streamed::Space space = streamed::space_of(shape, workspace);
     const cudaStream_t queue = (cudaStream_t)stream;
     lac_status_t status =
-        shape.small ? LAC_OK : streamed::pack(streamed::pack_args(p, s, shape, space), queue);
+        shape.single ? LAC_OK : streamed::pack(streamed::pack_args(p, s, shape, space), queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, {}, queue);
     return status || shape.direct ? status
                                   : streamed::add_parts(streamed::add_args(p, s, shape, space), {}, queue);

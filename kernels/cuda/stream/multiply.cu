@@ -222,15 +222,6 @@ __device__ __noinline__ void write_piece(const GemmArgs &p, float4 sums, int i, 
         if (q < mine) __stcs(to + before + q, piece[q]);
 }
 
-/* Four sums of a row with what the output makes of them. */
-__device__ inline float4 finished(const GemmArgs &p, float4 x, const float (&bias)[4], float alpha)
-{
-    x = make_float4(alpha * x.x, alpha * x.y, alpha * x.z, alpha * x.w);
-    if (!p.epilogue.any) return x;
-    return make_float4(apply_epilogue(p.epilogue, x.x, bias[0]), apply_epilogue(p.epilogue, x.y, bias[1]),
-                       apply_epilogue(p.epilogue, x.z, bias[2]), apply_epilogue(p.epilogue, x.w, bias[3]));
-}
-
 /* The biases of a thread's columns, from j on. */
 template <typename C> __device__ inline void read_biases_of(float (&bias)[4], const GemmArgs &p, int j)
 {
@@ -242,11 +233,9 @@ template <typename C> __device__ inline void read_biases_of(float (&bias)[4], co
 /* Whether the output is alpha times a warp's sums, and the epilogue of that. */
 template <typename C> __device__ inline bool are_plain(const GemmArgs &p, const Sums<C> &sum)
 {
-    float bad[4] = {}; /* NaN where any sum is no number; one does not wait for the others */
-#pragma unroll
-    for (int e = 0; e < 2 * C::kSums; e++) bad[e % 4] = fmaf(sum[e % 2][e / 2], 0.0f, bad[e % 4]);
+    const float bad = no_numbers(sum[0]) + no_numbers(sum[1]);
     return load_scalar(p.alpha) != 0.0f && load_scalar(p.beta) == 0.0f && writes_together(p) &&
-           !__any_sync(kFull, bad[0] + bad[1] + bad[2] + bad[3] != 0.0f);
+           !__any_sync(kFull, bad != 0.0f);
 }
 
 /* A warp's columns of an item go to the output by way of `box`, its part of shared memory: the next item is
@@ -495,8 +484,16 @@ lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t strea
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                       const Space &space, const Gate &gate, cudaStream_t stream)
 {
-    if (shape.small)
-        return takes_gemv(p, s) ? multiply_gemv(p, s, gate, stream) : multiply_small(p, s, gate, stream);
+    if (shape.single) {
+        switch (kernel_of(p, s, current_device().sms)) {
+        case LAC_CUDA_STREAM_GEMV:
+            return multiply_gemv(p, s, gate, stream);
+        case LAC_CUDA_STREAM_RANK_K:
+            return multiply_rank_k(p, s, gate, stream);
+        default:
+            return multiply_small(p, s, gate, stream);
+        }
+    }
     MultiplyArgs a = {{}, shape, space, output_of(p, s), gate, {}, false};
     const bool along_k = p->order == LAC_CUDA_COLS;
     const int64_t lines = along_k ? p->n : p->k, length = along_k ? p->k : p->n;

@@ -44,6 +44,24 @@ __device__ inline float sum_of_warp(float x)
     return x;
 }
 
+/* 0, or NaN where any sum is no number; one does not wait for the others. */
+template <int kCount> __device__ inline float no_numbers(const float (&sum)[kCount])
+{
+    float bad[4] = {};
+#pragma unroll
+    for (int e = 0; e < kCount; e++) bad[e % 4] = fmaf(sum[e], 0.0f, bad[e % 4]);
+    return (bad[0] + bad[1]) + (bad[2] + bad[3]);
+}
+
+/* Four plain sums of a row with what the output makes of them. */
+__device__ inline float4 finished(const GemmArgs &p, float4 x, const float (&bias)[4], float alpha)
+{
+    x = make_float4(alpha * x.x, alpha * x.y, alpha * x.z, alpha * x.w);
+    if (!p.epilogue.any) return x;
+    return make_float4(apply_epilogue(p.epilogue, x.x, bias[0]), apply_epilogue(p.epilogue, x.y, bias[1]),
+                       apply_epilogue(p.epilogue, x.z, bias[2]), apply_epilogue(p.epilogue, x.w, bias[3]));
+}
+
 /* The sum of element (i, j) in f32 by a warp: lanes along k, then a tree. */
 __device__ inline __noinline__ float sum_in_f32(const Output &a, int i, int j)
 {

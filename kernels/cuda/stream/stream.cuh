@@ -75,10 +75,31 @@ inline bool takes_small(int64_t m, int64_t n, int64_t k, Lines lines, int sms)
     return pieces <= kMostPieces * sms;
 }
 
+/* Whether rank_k.cu does: a short k, of which a block holds rows of S in registers, and tiles of the output
+ * for most multiprocessors. 48 x 100 x 5000 takes 6.7 us in place of 5.7 by small.cu, 64 x 128 x 20000 12.5
+ * and 19.6; 512 x 64 x 512 (32 tiles) 4.8, cuBLAS 3.7 (H200, 2026-11-28). */
+constexpr int kTileRows = 128, kTileColumns = 64;
+inline int64_t rank_k_tiles(int64_t m, int64_t n)
+{
+    return ceil_div(m, kTileRows) * ceil_div(n, kTileColumns);
+}
+inline bool takes_rank_k(int64_t m, int64_t n, int64_t k, int sms)
+{
+    constexpr int kMostK = 128, kLeastRows = 49;
+    constexpr double kLeastBusy = 0.6;
+    return k <= kMostK && m >= kLeastRows && (double)rank_k_tiles(m, n) >= kLeastBusy * sms;
+}
+
+/* Whether the product is one launch, whatever S is like. */
+inline bool is_single(const lac_cuda_product_t *p, int sms)
+{
+    return takes_rank_k(p->m, p->n, p->k, sms) || takes_small(p->m, p->n, p->k, lines_of(p), sms);
+}
+
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
 struct Shape {
-    bool small;         /* made by small.cu: the rest says that nothing is packed, and no sums are stored */
+    bool single;        /* one launch: the rest says that nothing is packed, and no sums are stored */
     int rows, passes;   /* of S in a pass, padded to what the instruction has; passes over W */
     int groups;         /* of 128 columns that a block has                                   */
     int tiles_n, tiles; /* of columns; times passes                                          */
@@ -155,8 +176,8 @@ inline Shape shape_of(const lac_cuda_product_t *p, int sms)
     const int64_t m = p->m, k = p->k;
     int64_t n = p->n;
     Shape s = {};
-    s.small = s.direct = takes_small(m, n, k, lines, sms);
-    if (s.small) return s;
+    s.single = s.direct = is_single(p, sms);
+    if (s.single) return s;
     s.apart = lines == kApartRows;
     if (s.apart) n += 2 * (kApart - 1); /* columns of the last four of which all are shifted */
     s.groups = 2;
@@ -204,11 +225,20 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
                       const Space &space, const Gate &gate, cudaStream_t stream);
 
 /* The only launch of a product of up to kFewRows rows by a W along k, where both operands are read 16 bytes
- * at a time; or of another small product. With a gate, they have work where many were counted. */
+ * at a time; of one with a short k; or of another small product. With a gate, they have work where many were
+ * counted. */
 bool takes_gemv(const lac_cuda_product_t *p, const lac_cuda_dense_t *s);
+inline lac_cuda_stream_kernel_t kernel_of(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int sms)
+{
+    if (!is_single(p, sms)) return LAC_CUDA_STREAM_STEPS;
+    if (takes_gemv(p, s)) return LAC_CUDA_STREAM_GEMV;
+    return takes_rank_k(p->m, p->n, p->k, sms) ? LAC_CUDA_STREAM_RANK_K : LAC_CUDA_STREAM_SMALL;
+}
 int64_t gemv_rounds(const lac_cuda_product_t *p, int sms); /* of loads, one behind the other, of all warps */
 lac_status_t multiply_gemv(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Gate &gate,
                            cudaStream_t stream);
+lac_status_t multiply_rank_k(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Gate &gate,
+                             cudaStream_t stream);
 lac_status_t multiply_small(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Gate &gate,
                             cudaStream_t stream);
 
