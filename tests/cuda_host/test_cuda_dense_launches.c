@@ -666,19 +666,33 @@ static double predicted_us(const lac_obj_t *a, const lac_obj_t *b, const lac_obj
     return 0.0;
 }
 
-/* An output of a short k that is written element by element takes three times as long; one whose rows are no
- * pieces of 16 bytes, twice. */
+/* An output of a k of up to 512 that is written element by element takes more than twice as long; one whose
+ * rows are no pieces of 16 bytes, half as long again. */
 static void test_stream_thin_costs(void **state)
+{
+    (void)state;
+    lac_dim_t m = 4096, k = 200, n = 4096;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), bt = cuda_host_columns(ctx, k, n),
+              c = cuda_host_rows(ctx, m, n), odd = cuda_host_matrix(ctx, LAC_F32, m, n, n + 2, 1, 0);
+    double whole = predicted_us(&a, &b, &c, 0.0f), pieces = predicted_us(&a, &b, &odd, 0.0f);
+    assert_true(pieces > 1.5 * whole && pieces < 2.5 * whole);
+    assert_true(predicted_us(&a, &b, &c, 1.0f) > 2.0 * whole);
+    assert_true(predicted_us(&a, &bt, &odd, 0.0f) <
+                1.1 * whole); /* lanes are columns, which lie apart anyway */
+}
+
+/* Of a k of up to 128 one that is added to is read as well, and one whose rows are no pieces of 16 bytes
+ * takes four times as long. */
+static void test_rank_k_costs(void **state)
 {
     (void)state;
     lac_dim_t m = 4096, k = 64, n = 4096;
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), bt = cuda_host_columns(ctx, k, n),
               c = cuda_host_rows(ctx, m, n), odd = cuda_host_matrix(ctx, LAC_F32, m, n, n + 2, 1, 0);
-    double whole = predicted_us(&a, &b, &c, 0.0f), pieces = predicted_us(&a, &b, &odd, 0.0f);
-    assert_true(pieces > 1.5 * whole && pieces < 2.5 * whole);
-    assert_true(predicted_us(&a, &b, &c, 1.0f) > 2.5 * whole);
-    assert_true(predicted_us(&a, &bt, &odd, 0.0f) <
-                1.1 * whole); /* lanes are columns, which lie apart anyway */
+    double whole = predicted_us(&a, &b, &c, 0.0f), added = predicted_us(&a, &b, &c, 1.0f);
+    assert_true(added > 1.3 * whole && added < 1.8 * whole);
+    assert_true(predicted_us(&a, &b, &odd, 0.0f) > 3.0 * whole);
+    assert_true(predicted_us(&a, &bt, &c, 0.0f) == whole);
 }
 
 /* Both sides long and k short: W is the operand along whose columns the output lies together, unless its own
@@ -780,12 +794,12 @@ static void test_stream_plan(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(dense),           TEST(dense_doubles),     TEST(dense_long),        TEST(scalars),
-        TEST(trivial),         TEST(reference),         TEST(epilogue),          TEST(cusparse),
-        TEST(cusparse_kept),   TEST(adaptive),          TEST(adaptive_capture),  TEST(adaptive_lists),
-        TEST(stream),          TEST(stream_thin),       TEST(stream_thin_costs), TEST(stream_bounds),
-        TEST(stream_operands), TEST(stream_math),       TEST(stream_plan),       TEST(lif),
-        TEST(guaranteed),      TEST(guaranteed_capture)};
+        TEST(dense),         TEST(dense_doubles),   TEST(dense_long),        TEST(scalars),
+        TEST(trivial),       TEST(reference),       TEST(epilogue),          TEST(cusparse),
+        TEST(cusparse_kept), TEST(adaptive),        TEST(adaptive_capture),  TEST(adaptive_lists),
+        TEST(stream),        TEST(stream_thin),     TEST(stream_thin_costs), TEST(rank_k_costs),
+        TEST(stream_bounds), TEST(stream_operands), TEST(stream_math),       TEST(stream_plan),
+        TEST(lif),           TEST(guaranteed),      TEST(guaranteed_capture)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,11 +39,11 @@
 #define ROUND_ROW_US 0.08   /* ... and each row of S in it; */
 #define ROW_SQUARE   2.5e-3 /* the rows squared, for which W comes so much more slowly; */
 #define SHORTER      0.3    /* of the shorter of both, that is not hidden behind the longer */
-/* A short k, by rank_k.cu, fitted on an H200 to 30 products, 2026-11-28: */
-#define RANK_US       0.5   /* until the first tile is multiplied, and behind the last one; */
-#define RANK_K_US     0.275 /* ... for each sixteen k of the kernel, and */
-#define TILE_K_US     0.34  /* ... of each tile of a block, */
-#define TILE_US       1.17  /* ... which takes as long to be written; */
+/* A short k, by rank_k.cu, fitted on an H200 to 30 cold products, 2026-11-28: */
+#define RANK_US       1.8   /* until the first tile is multiplied, and behind the last one, and */
+#define RANK_K_US     0.275 /* ... for each sixteen k of the kernel; */
+#define TILE_US       0.75  /* a tile of a block, and */
+#define TILE_K_US     0.25  /* ... each sixteen k of it, and */
 #define TILE_ADD_US   0.26  /* ... where it is added to what is there, and */
 #define TILE_APART_US 7.0   /* ... where its rows are no pieces of 16 bytes */
 
@@ -142,7 +142,7 @@ static double rank_k_us(const lac_problem_t *p, const lac_cuda_stream_shape_t *c
 {
     lac_cuda_product_t product = lac_cuda_stream_product(p);
     double pieces = cut->steps <= 2 ? 2.0 : cut->steps <= 4 ? 4.0 : 8.0; /* there is a kernel for each */
-    double tile = fmax(TILE_US, TILE_K_US * pieces);
+    double tile = TILE_US + TILE_K_US * pieces;
     if (lac_cuda_stream_writes(&product) != LAC_CUDA_WRITES_WHOLE)
         tile += TILE_APART_US;
     else if (p->beta != 0.0)
