@@ -248,7 +248,7 @@ static void test_choices(void **state)
         {{"rrr", "pp", 256, 256, 256, 1.0, 1.0}, "dense", LAC_SIDE_NONE},
         {{"rrr", "pp", 300, 4, 300, -1, -1}, "native", LAC_SIDE_NONE},
         {{"rrr", "pp", 300, 5, 300, -1, -1}, "dense", LAC_SIDE_NONE},
-        {{"rrr", "pp", 3000, 4, 3000, -1, -1}, "dense", LAC_SIDE_NONE},
+        {{"rrr", "pp", 3000, 4, 3000, -1, -1}, "stream", LAC_SIDE_NONE},
     };
     lac_problem_t p;
     lac_meta_t *meta[2];

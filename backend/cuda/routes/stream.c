@@ -40,7 +40,7 @@
 #define ROW_SQUARE   2.5e-3 /* the rows squared, for which W comes so much more slowly; */
 #define SHORTER      0.3    /* of the shorter of both, that is not hidden behind the longer */
 /* A short k, by rank_k.cu, fitted on an H200 to 30 cold products, 2026-11-28: */
-#define RANK_US       1.8   /* until the first tile is multiplied, and behind the last one, and */
+#define RANK_US       3.0   /* until the first tile is multiplied, and behind the last one, and */
 #define RANK_K_US     0.275 /* ... for each sixteen k of the kernel; */
 #define TILE_US       0.75  /* a tile of a block, and */
 #define TILE_K_US     0.25  /* ... each sixteen k of it, and */
