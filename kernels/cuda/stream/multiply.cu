@@ -254,7 +254,7 @@ __device__ inline void send_sums(const MultiplyArgs &a, const Item &item, const 
     __syncwarp();
 #pragma unroll
     for (int e = 0; e < C::kSums / 2; e++) {
-        const float4 x = finished(a.out.p, four_of(sum, e), bias, alpha);
+        const float4 x = finished(a.out.p, times(alpha, four_of(sum, e)), bias);
         uint8_t *const to = box + e / 2 * kCore * kRowBytes;
         if (C::kAlongK) { /* two pieces further each */
             *(float *)(to + place[e % 2]) = x.x, *(float *)(to + (place[e % 2] ^ 32)) = x.y;
@@ -299,7 +299,7 @@ __device__ inline void write_output(const MultiplyArgs &a, const Item &item, con
 #pragma unroll
     for (int e = 0; e < C::kSums / 2; e++) {
         if (i0 + row_of(e) >= p.m) continue;
-        const float4 x = finished(p, four_of(sum, e), bias, alpha);
+        const float4 x = finished(p, times(alpha, four_of(sum, e)), bias);
         float *const to = out + row_of(e) * p.rs;
         if (j < p.n) __stcs(to, x.x);
         if (j + kApart < p.n) __stcs(to + kApart, x.y);

@@ -53,10 +53,14 @@ template <int kCount> __device__ inline float no_numbers(const float (&sum)[kCou
     return (bad[0] + bad[1]) + (bad[2] + bad[3]);
 }
 
-/* Four plain sums of a row with what the output makes of them. */
-__device__ inline float4 finished(const GemmArgs &p, float4 x, const float (&bias)[4], float alpha)
+__device__ inline float4 times(float alpha, float4 x)
 {
-    x = make_float4(alpha * x.x, alpha * x.y, alpha * x.z, alpha * x.w);
+    return make_float4(alpha * x.x, alpha * x.y, alpha * x.z, alpha * x.w);
+}
+
+/* Four elements of a row after the epilogue, if there is one. */
+__device__ inline float4 finished(const GemmArgs &p, float4 x, const float (&bias)[4])
+{
     if (!p.epilogue.any) return x;
     return make_float4(apply_epilogue(p.epilogue, x.x, bias[0]), apply_epilogue(p.epilogue, x.y, bias[1]),
                        apply_epilogue(p.epilogue, x.z, bias[2]), apply_epilogue(p.epilogue, x.w, bias[3]));

@@ -77,15 +77,6 @@ struct Tiles {
     }
 };
 
-/* A stage of the pipeline, one after the other. */
-template <int kStages> struct Ring {
-    int stage = 0, round = 0;
-    __device__ void next()
-    {
-        if (++stage == kStages) stage = 0, round ^= 1;
-    }
-};
-
 /* A thread of the producers splits two neighbouring columns of a tile, of eight neighbouring k a turn. Places
  * 2 t and 2 t + 1 of four cores have the eight neighbours from 8 t on, so that a thread that multiplies has
  * eight neighbours of a box. Cores are 16 bytes further apart than they are long, and lanes take columns in
@@ -288,7 +279,7 @@ __device__ inline void send(const RankKArgs &a, const float (&sum)[kSums], uint8
     const GemmArgs &p = a.out.p;
     const auto for_all = [&](auto finish) {
         for_fours(sum, box, [&](float4 x, float4 *to, int column) {
-            x = make_float4(alpha * x.x, alpha * x.y, alpha * x.z, alpha * x.w);
+            x = times(alpha, x);
             if (kAdds)
                 x = make_float4(fmaf(beta, to->x, x.x), fmaf(beta, to->y, x.y), fmaf(beta, to->z, x.z),
                                 fmaf(beta, to->w, x.w));
@@ -303,9 +294,7 @@ __device__ inline void send(const RankKArgs &a, const float (&sum)[kSums], uint8
         for_all([&](float4 x, int column) {
             float bias[4];
             read_biases<4>(bias, p, column);
-            return make_float4(
-                apply_epilogue(p.epilogue, x.x, bias[0]), apply_epilogue(p.epilogue, x.y, bias[1]),
-                apply_epilogue(p.epilogue, x.z, bias[2]), apply_epilogue(p.epilogue, x.w, bias[3]));
+            return finished(p, x, bias);
         });
     else
         for_all([](float4 x, int) { return x; });
@@ -452,7 +441,7 @@ template <typename C> __device__ inline void consume(const RankKArgs &a, const S
  * Bytes     the output once; W once for each 128 rows, from cache.
  * Order     sixteen k in the tensor cores, which cut off what they add, sums of these by f32 additions.
  * Limit     the chain of a warpgroup, which multiplies and then writes: 4096 x 64 x 4096 in 27 us, of which
- *           tensor cores are busy for 15, as memory is (H200, 2026-11-28). */
+ *           tensor cores are busy for 16 and memory for 15 (warm, H200, 2026-11-28). */
 template <typename C>
 __global__ __launch_bounds__(kThreads, 1) void stream_rank_k(const __grid_constant__ RankKArgs a)
 {

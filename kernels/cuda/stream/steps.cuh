@@ -97,15 +97,6 @@ struct Steps {
     }
 };
 
-/* A stage of the pipeline, one after the other. */
-template <int kStages> struct Ring {
-    int stage = 0, round = 0;
-    __device__ void next()
-    {
-        if (++stage == kStages) stage = 0, round ^= 1;
-    }
-};
-
 struct Barriers {
     barrier_t full, split, empty;
 };

@@ -218,6 +218,15 @@ inline int64_t space_bytes(const Shape &s)
            (s.direct ? 0 : 4 * (int64_t)s.parts * s.passes * s.rows * width_of(s));
 }
 
+/* A stage of the pipeline, one after the other. */
+template <int kStages> struct Ring {
+    int stage = 0, round = 0;
+    __device__ void next()
+    {
+        if (++stage == kStages) stage = 0, round ^= 1;
+    }
+};
+
 /* The second launch; multiply.cu is code for compute capability 9.0 alone. With a gate, it has work where
  * many were counted. Where the counts are there, it lets the next launch begin at once; else, and where few
  * were counted, the next one begins when all of its blocks have ended. */
