@@ -666,19 +666,31 @@ static double predicted_us(const lac_obj_t *a, const lac_obj_t *b, const lac_obj
     return 0.0;
 }
 
+/* What stream is predicted to take for 4096 x k x 4096: written whole, added to, with rows of the output that
+ * are no pieces of 16 bytes, and both of a W along k. */
+typedef struct thin_us {
+    double whole, added, odd, along, odd_along;
+} thin_us_t;
+
+static thin_us_t thin_us(lac_dim_t k)
+{
+    lac_dim_t m = 4096, n = 4096;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), bt = cuda_host_columns(ctx, k, n),
+              c = cuda_host_rows(ctx, m, n), odd = cuda_host_matrix(ctx, LAC_F32, m, n, n + 2, 1, 0);
+    return (thin_us_t){predicted_us(&a, &b, &c, 0.0f), predicted_us(&a, &b, &c, 1.0f),
+                       predicted_us(&a, &b, &odd, 0.0f), predicted_us(&a, &bt, &c, 0.0f),
+                       predicted_us(&a, &bt, &odd, 0.0f)};
+}
+
 /* An output of a k of up to 512 that is written element by element takes more than twice as long; one whose
- * rows are no pieces of 16 bytes, half as long again. */
+ * rows are no pieces of 16 bytes, half as long again, unless lanes are columns, which lie apart anyway. */
 static void test_stream_thin_costs(void **state)
 {
     (void)state;
-    lac_dim_t m = 4096, k = 200, n = 4096;
-    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), bt = cuda_host_columns(ctx, k, n),
-              c = cuda_host_rows(ctx, m, n), odd = cuda_host_matrix(ctx, LAC_F32, m, n, n + 2, 1, 0);
-    double whole = predicted_us(&a, &b, &c, 0.0f), pieces = predicted_us(&a, &b, &odd, 0.0f);
-    assert_true(pieces > 1.5 * whole && pieces < 2.5 * whole);
-    assert_true(predicted_us(&a, &b, &c, 1.0f) > 2.0 * whole);
-    assert_true(predicted_us(&a, &bt, &odd, 0.0f) <
-                1.1 * whole); /* lanes are columns, which lie apart anyway */
+    const thin_us_t us = thin_us(200);
+    assert_true(us.odd > 1.5 * us.whole && us.odd < 2.5 * us.whole);
+    assert_true(us.added > 2.0 * us.whole);
+    assert_true(us.odd_along < 1.1 * us.whole);
 }
 
 /* Of a k of up to 128 one that is added to is read as well, and one whose rows are no pieces of 16 bytes
@@ -686,13 +698,10 @@ static void test_stream_thin_costs(void **state)
 static void test_rank_k_costs(void **state)
 {
     (void)state;
-    lac_dim_t m = 4096, k = 64, n = 4096;
-    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), bt = cuda_host_columns(ctx, k, n),
-              c = cuda_host_rows(ctx, m, n), odd = cuda_host_matrix(ctx, LAC_F32, m, n, n + 2, 1, 0);
-    double whole = predicted_us(&a, &b, &c, 0.0f), added = predicted_us(&a, &b, &c, 1.0f);
-    assert_true(added > 1.3 * whole && added < 1.8 * whole);
-    assert_true(predicted_us(&a, &b, &odd, 0.0f) > 3.0 * whole);
-    assert_true(predicted_us(&a, &bt, &c, 0.0f) == whole);
+    const thin_us_t us = thin_us(64);
+    assert_true(us.added > 1.3 * us.whole && us.added < 1.8 * us.whole);
+    assert_true(us.odd > 3.0 * us.whole && us.odd_along == us.odd);
+    assert_true(us.along == us.whole);
 }
 
 /* Both sides long and k short: W is the operand along whose columns the output lies together, unless its own
