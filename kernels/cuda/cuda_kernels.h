@@ -141,8 +141,9 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
  * 128, at the accuracy of f32 (six products of bf16; from 33 rows on three of TF32, where these are as good).
  * Nothing is skipped: 0 times an Inf or NaN is NaN. Compute 9.0; W begins anywhere, and so do its rows, up to
  * 1024 rows of S; columns of a W along k are multiples of 16 bytes from 17 rows on, unless the product is
- * small (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). One launch of up to 8 rows, of up to 16 where W
- * is small or not so aligned, and of small products; else three chained launches, two where k is short.
+ * small or k is up to 128 (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). One launch of up to 8 rows, of
+ * up to 16 where W is small or not so aligned, of small products, and of a k of up to 128 and a large output
+ * (lac_cuda_stream_is_rank_k); else three chained launches, two where k is up to 512 and the output is large.
  * Workspace (256-byte aligned): lac_cuda_stream_bytes(p) bytes for the current device, by its extents, w, ldw
  * and order. */
 lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
