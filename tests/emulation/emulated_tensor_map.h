@@ -11,33 +11,54 @@ struct CUtensorMap {
     int box_rows, box_cols, planes;
     int64_t next_plane;
     bool swizzled;
+    int size; /* of an element */
 };
 
 namespace lacuna
 {
 
-inline bool make_tensor_map(CUtensorMap *map, const float *w, int64_t rows, int64_t cols, int64_t ld,
-                            int box_rows, int box_cols, bool swizzled = false)
+template <typename E>
+bool make_tensor_map(CUtensorMap *map, const E *w, int64_t rows, int64_t cols, int64_t ld, int box_rows,
+                     int box_cols, bool swizzled = false)
 {
-    *map = {(void *)w, rows, cols, ld, box_rows, box_cols, 1, 0, swizzled};
-    return box_rows <= 256 && box_cols <= 256 && (!swizzled || box_cols == 32) && (uintptr_t)w % 16 == 0 &&
-           ld % 4 == 0;
+    constexpr int kSize = (int)sizeof(E);
+    *map = {(void *)w, rows, cols, ld, box_rows, box_cols, 1, 0, swizzled, kSize};
+    return box_rows <= 256 && box_cols <= 256 && (!swizzled || box_cols * kSize == 128) &&
+           (uintptr_t)w % 16 == 0 && ld * kSize % 16 == 0;
+}
+
+/* Calls move(element of the matrix or NULL, its place in the box at `box`) for all of a box. */
+template <typename Move>
+inline void of_box(const CUtensorMap &m, char *box, int row, int col, const Move &move)
+{
+    for (int e = 0; e < m.box_rows * m.box_cols; e++) {
+        const int64_t r = row + e / m.box_cols, c = col + e % m.box_cols;
+        const int at = e * m.size;
+        move(r < m.rows && c < m.cols ? (char *)m.w + (r * m.ld + c) * m.size : nullptr,
+             box + (m.swizzled ? at ^ (at >> 7 & 7) << 4 : at));
+    }
+}
+
+inline char *box_at(const CUtensorMap &m, const void *box)
+{
+    const unsigned address = shared_address(box);
+    EMULATED_REQUIRE(address + (size_t)(m.size * m.box_rows * m.box_cols) <= emulated_shared_bytes());
+    EMULATED_REQUIRE(address % (m.swizzled ? 1024 : 128) == 0);
+    return at_address<char>(address);
 }
 
 inline void copy_tile(void *to, const CUtensorMap *map, int row, int col, barrier_t *done)
 {
     const CUtensorMap m = *map;
-    const int64_t count = (int64_t)m.box_rows * m.box_cols;
-    float *into = at_address<float>(shared_address(to));
-    EMULATED_REQUIRE(shared_address(to) + 4 * (size_t)count <= emulated_shared_bytes());
-    EMULATED_REQUIRE(shared_address(to) % (m.swizzled ? 1024 : 128) == 0);
+    char *const box = box_at(m, to);
     emulated_later([=] {
-        for (int64_t e = 0; e < count; e++) {
-            const int64_t r = row + e / m.box_cols, c = col + e % m.box_cols;
-            const int64_t at = m.swizzled ? e ^ e / 32 % 8 * 4 : e;
-            into[at] = r < m.rows && c < m.cols ? ((const float *)m.w)[r * m.ld + c] : 0.0f;
-        }
-        done->bytes -= 4 * count;
+        of_box(m, box, row, col, [&](const char *from, char *into) {
+            if (from)
+                memcpy(into, from, (size_t)m.size);
+            else
+                memset(into, 0, (size_t)m.size);
+        });
+        done->bytes -= m.size * m.box_rows * m.box_cols;
         done->settle();
     });
 }
@@ -45,16 +66,11 @@ inline void copy_tile(void *to, const CUtensorMap *map, int row, int col, barrie
 inline void store_tile(const void *from, const CUtensorMap *map, int row, int col)
 {
     const CUtensorMap m = *map;
-    const int64_t count = (int64_t)m.box_rows * m.box_cols;
-    const float *out_of = at_address<float>(shared_address(from));
-    EMULATED_REQUIRE(shared_address(from) + 4 * (size_t)count <= emulated_shared_bytes());
-    EMULATED_REQUIRE(shared_address(from) % (m.swizzled ? 1024 : 128) == 0);
+    char *const box = box_at(m, from);
     emulated_later([=] {
-        for (int64_t e = 0; e < count; e++) {
-            const int64_t r = row + e / m.box_cols, c = col + e % m.box_cols;
-            if (r < m.rows && c < m.cols)
-                ((float *)m.w)[r * m.ld + c] = out_of[m.swizzled ? e ^ e / 32 % 8 * 4 : e];
-        }
+        of_box(m, box, row, col, [&](char *into, const char *out_of) {
+            if (into) memcpy(into, out_of, (size_t)m.size);
+        });
     });
 }
 
@@ -62,7 +78,7 @@ constexpr int kBoxRows = 8, kBoxStripCols = 64;
 inline bool make_strips_map(CUtensorMap *map, const void *w, int64_t rows, int64_t strips, int64_t pitch,
                             int planes, int64_t next_plane, int box_strips)
 {
-    *map = {(void *)w, rows, strips, pitch, kBoxRows, box_strips, planes, next_plane, true};
+    *map = {(void *)w, rows, strips, pitch, kBoxRows, box_strips, planes, next_plane, true, 2};
     return (uintptr_t)w % 16 == 0 && pitch % 16 == 0 && pitch > 0 && next_plane % 16 == 0 && next_plane > 0;
 }
 

@@ -133,6 +133,16 @@ template <> __device__ inline BF16 nearest<BF16>(float x)
     return y;
 }
 
+/* ... and those nearest to two, hi above, lo below. */
+__device__ inline uint32_t nearest_pair(F16, float lo, float hi)
+{
+    return nearest_f16_pair(lo, hi);
+}
+__device__ inline uint32_t nearest_pair(BF16, float lo, float hi)
+{
+    return nearest_bf16(lo, hi);
+}
+
 /* Four elements as they were loaded, so that they take no more registers than bytes. kTogether: at once, they
  * lie side by side; else `step` apart, the first kWarp * c < live of them. */
 template <bool kTogether, typename T> struct Loaded {
@@ -261,7 +271,7 @@ template <typename T> struct Output {
         if (f32)
             *(float2 *)((float *)base + at) = x;
         else
-            *(uint32_t *)((T *)base + at) = (uint32_t)nearest<T>(x.y).bits << 16 | nearest<T>(x.x).bits;
+            *(uint32_t *)((T *)base + at) = nearest_pair(T(), x.x, x.y);
     }
     __device__ void load_quad(int64_t at, float (&x)[4]) const
     {

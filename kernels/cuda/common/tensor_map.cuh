@@ -28,19 +28,21 @@ inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder()
     return encode;
 }
 
-/* Describes a f32 matrix by rows, tiles of box_rows x box_cols of it (at most 256 each); what lies outside
- * the matrix is read as 0. w and ld are multiples of 16 bytes. swizzled: box_cols is 32, the box comes to an
- * address that is a multiple of 1024, and piece p of 16 bytes of its row r lies where p ^ (r % 8) would. */
-inline bool make_tensor_map(CUtensorMap *map, const float *w, int64_t rows, int64_t cols, int64_t ld,
-                            int box_rows, int box_cols, bool swizzled = false)
+/* Describes a matrix by rows, of f32 or of elements of two bytes, tiles of box_rows x box_cols of it (at most
+ * 256 each); what lies outside the matrix is read as 0. w and ld are multiples of 16 bytes. swizzled: a row
+ * of the box has 128 bytes, it comes to an address that is a multiple of 1024, and piece p of 16 bytes of its
+ * row r lies where p ^ (r % 8) would. */
+template <typename E>
+bool make_tensor_map(CUtensorMap *map, const E *w, int64_t rows, int64_t cols, int64_t ld, int box_rows,
+                     int box_cols, bool swizzled = false)
 {
+    static_assert(sizeof(E) == 4 || sizeof(E) == 2, "an element's type");
     const auto encode = tensor_map_encoder();
-    const cuuint64_t extent[] = {(cuuint64_t)cols, (cuuint64_t)rows},
-                     stride[] = {(cuuint64_t)ld * sizeof(float)};
+    const cuuint64_t extent[] = {(cuuint64_t)cols, (cuuint64_t)rows}, stride[] = {(cuuint64_t)ld * sizeof(E)};
     const cuuint32_t box[] = {(cuuint32_t)box_cols, (cuuint32_t)box_rows}, step[] = {1, 1};
     return encode &&
-           encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void *)w, extent, stride, box, step,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE,
+           encode(map, sizeof(E) == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 2,
+                  (void *)w, extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
                   swizzled ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
