@@ -12,7 +12,7 @@ wgmma="-std=c++17 -O3 -lineinfo -Iinclude -Ikernels/cuda -gencode arch=compute_9
 objects=""
 for f in kernels/cuda/*/*.cu; do
     o=$build/$(echo "${f%.cu}" | tr / _).o; objects="$objects $o"
-    case $f in */multiply.cu) nvcc $wgmma -c "$f" -o "$o" & ;; *) nvcc $flags -c "$f" -o "$o" & ;; esac
+    case $f in */multiply.cu | */rank_k.cu | */unpacked.cu) nvcc $wgmma -c "$f" -o "$o" & ;; *) nvcc $flags -c "$f" -o "$o" & ;; esac
 done
 for f in tests/gpu/adaptive_test tests/gpu/event_test tests/gpu/epilogue_test tests/gpu/metadata_test tests/gpu/tiles_test bench/gpu/event_bench bench/gpu/metadata_bench \
     bench/gpu/slice_device_bench bench/gpu/sddmm_bench bench/gpu/batch_bench bench/gpu/csr_bench bench/gpu/tiles_bench bench/gpu/layer_bench bench/gpu/encoding_bench bench/gpu/segments_bench; do

@@ -368,6 +368,26 @@ inline uint4 load_matrices(unsigned address)
     return {word[0], word[1], word[2], word[3]};
 }
 
+inline void store_matrices(unsigned address, uint4 x)
+{
+    const Lanes<unsigned> rows(address);
+    const int lane = emulated_lane();
+    const unsigned word[4] = {x.x, x.y, x.z, x.w};
+    for (int i = 0; i < 4; i++)
+        ((unsigned *)at_address<uint4>(rows.of[8 * i + lane / 4]))[lane % 4] = word[i];
+}
+
+inline void store_transposed(unsigned address, uint4 x)
+{
+    const Lanes<unsigned> rows(address);
+    const int lane = emulated_lane();
+    const unsigned word[4] = {x.x, x.y, x.z, x.w};
+    for (int i = 0; i < 4; i++)
+        for (int next = 0; next < 2; next++)
+            ((uint16_t *)at_address<uint4>(rows.of[8 * i + lane % 4 * 2 + next]))[lane / 4] =
+                (uint16_t)(word[i] >> 16 * next);
+}
+
 /* Products are exact; of each term is cut off what lies two bits below the largest one's last as a float, as
  * tensor cores do in one way or another, and the sum is cut off to a float. */
 inline float truncated_sum(const double *term, int count)

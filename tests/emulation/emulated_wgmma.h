@@ -146,6 +146,22 @@ template <typename E> inline void wgmma(E, float (&d)[64], uint64_t a, uint64_t 
     add_products(d, rows, true, [&](int k, int column) { return wgmma_strip_element<E>(b, k, column); });
 }
 
+/* A by strips, of k or of its rows, and B by strips of k. */
+template <bool kAlongRows, typename E>
+inline void wgmma(E, float (&low)[64], float (&high)[64], uint64_t a, uint64_t b)
+{
+    const int row = wgmma_row();
+    double rows[2][16];
+    for (int i = 0; i < 32; i++) {
+        const int r = row + i / 16 * 8, k = i % 16;
+        rows[i / 16][k] =
+            (double)(kAlongRows ? wgmma_strip_element<E>(a, k, r) : wgmma_strip_element<E>(a, r, k));
+    }
+    add_products(low, rows, true, [&](int k, int column) { return wgmma_strip_element<E>(b, k, column); });
+    add_products(high, rows, true,
+                 [&](int k, int column) { return wgmma_strip_element<E>(b, k, 128 + column); });
+}
+
 template <int kRegisters> inline void registers_fewer() {}
 template <int kRegisters> inline void registers_more() {}
 
@@ -166,6 +182,11 @@ template <int kThreads> inline bool any_of(int name, bool mine)
         emulated_wait([](const void *of, unsigned value) { return *(const unsigned *)of != value; },
                       &meeting.number, number);
     return meeting.any[number % 2];
+}
+
+template <int kThreads> inline void meet(int name)
+{
+    any_of<kThreads>(name, false);
 }
 
 } // namespace lacuna

@@ -257,7 +257,7 @@ lac_status_t pack(const Case &c, Operands &o, std::unique_ptr<uint8_t, void (*)(
     lac_status_t status = to(any);
     if (status == LAC_OK)
         status = lac_cuda_tiles_max_room(p->dt, p->m, p->k, any, packed->get(), &most, nullptr);
-    if (status != LAC_OK || most < 1 || most > any) return LAC_ERR_EXTENT;
+    if (status != LAC_OK || most < 0 || most > any) return LAC_ERR_EXTENT;
     status = to(most);
     p->packed = packed->get(), p->room = most;
     return status;
@@ -450,13 +450,33 @@ Case in_two_bytes(Case c)
 }
 
 /* Each half of a tile's rows wants a dozen steps in a row that the other half does not, more than there are
- * stages; and there are as many tiles as blocks, so that none is shared out. */
+ * stages; and there are as many tiles as blocks, so that none is shared out. Packed, since a lies off 16
+ * bytes; and as it lies. */
 void check_halves_apart()
 {
     Case c = {};
     c.m = 128, c.n = 1024, c.k = 1536, c.alpha = 1.0f, c.seed = 1, c.device = 1;
     c.zero_rows = 64, c.zero_cols = 64, c.density = 0.5, c.b_rows = c.b_cols = 1, c.b_density = 1.0;
-    check(in_two_bytes(c));
+    for (c.a_offset = 0; c.a_offset < 2; c.a_offset++) check(in_two_bytes(c));
+}
+
+/* a as it lies, by rows and by columns: blocks of zeros, a last step and a last tile that are not whole, k
+ * shared out, more tiles than blocks, some without any step, and special values. */
+void check_unpacked(bool quick)
+{
+    static const int sizes[][3] = {{264, 264, 328}, {128, 72, 1600}, {520, 520, 200}, {130, 264, 64}};
+    for (int t = 0; t < (quick ? 3 : 12); t++) {
+        Case c = {};
+        const int *size = sizes[t % 4];
+        c.m = size[0], c.n = size[1], c.k = size[2];
+        c.a_by_columns = t % 2, c.c_by_columns = t % 3 == 1, c.device_scalars = t % 3 == 0;
+        if (c.a_by_columns) c.m = (c.m + 7) / 8 * 8;
+        c.alpha = t % 2 ? -0.75f : 1.0f, c.beta = t % 5 == 1 ? 0.5f : 0.0f, c.seed = (unsigned)t;
+        c.zero_rows = 128, c.zero_cols = t % 3 ? 64 : 128, c.density = t == 7 ? 0.0 : 0.5;
+        c.b_rows = c.b_cols = 1, c.b_density = 1.0, c.device = t / 2 % 2;
+        c.special = t == 8 ? INFINITY : t == 9 ? NAN : 0.0f;
+        check(in_two_bytes(c));
+    }
 }
 
 /* An element that f16 cannot hold, of either operand, most often where no sample of its line sees it. */
@@ -495,6 +515,7 @@ int main(int argc, char **argv)
     check_alignment();
     check_refused(random_case(first, largest));
     check_halves_apart();
+    check_unpacked(quick);
     check_rests();
     for (int t = 0; t < cases; t++) {
         Case c = random_case(first + (unsigned)t, largest);

@@ -69,7 +69,9 @@ lac_status_t run_panel(lac_cuda_tiles_t panel, const TilesSpace &space, const Li
     lac_status_t status = LAC_OK;
     if (lines.of_a || lines.of_b) status = find_scales(&panel, lines.of_a, lines.of_b, stream);
     if (status == LAC_OK && !packed)
-        status = list_steps(&panel, lines.of_a || lines.of_b, panel.room, of_a, stream);
+        status = mark_steps(&panel, lines.of_a || lines.of_b, panel.room, of_a, stream);
+    if (status == LAC_OK && may_be_unpacked(&panel)) status = multiply_unpacked(&panel, workspace, stream);
+    if (status == LAC_OK && !packed) status = list_steps(&panel, panel.room, of_a, stream);
     if (status == LAC_OK && lines.of_b)
         status = packed ? pack_planes(&panel, space.planes, stream)
                         : pack_both(&panel, space.planes, panel.room, of_a, stream);
@@ -178,7 +180,8 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
         if (panel.packed && takes_two_f16(&panel, true) && !space.planes.at)
             panel.packed = nullptr; /* two f16 numbers are no use without planes: once more, as bf16 ones */
         const Lines lines = lines_of(panel, space, i == 0, made, &packed);
-        status = begin_tiles(&panel, &space, lines.of_a, lines.of_b, stream);
+        status =
+            begin_tiles(&panel, &space, panel.packed ? nullptr : &packed, lines.of_a, lines.of_b, stream);
         if (status == LAC_OK) status = run_panel(panel, space, lines, workspace, made, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_reduce(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_fixup(&panel, workspace, stream);

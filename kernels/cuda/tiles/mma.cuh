@@ -32,6 +32,24 @@ __device__ inline uint4 load_matrices(unsigned address)
     return x;
 }
 
+/* The other way: words of four matrices, which lanes hold as load_matrices and load_transposed have them. */
+__device__ inline void store_matrices(unsigned address, uint4 x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(x.x),
+                 "r"(x.y), "r"(x.z), "r"(x.w)
+                 : "memory");
+#endif
+}
+__device__ inline void store_transposed(unsigned address, uint4 x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+                 "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+                 : "memory");
+#endif
+}
+
 /* D := D + A B; 16 x 8 x 16. Lane l holds of D, at d[2 h + c], row l / 4 + 8 h and column 2 (l % 4) + c; of A
  * in word 2 g + h of a, as two bf16, row l / 4 + 8 h and columns 8 g + 2 (l % 4) + {0, 1}; of B in b0 rows
  * 2 (l % 4) + {0, 1} of column l / 4, in b1 those 8 further. */

@@ -379,11 +379,6 @@ __device__ inline void finish_sums(const MultiplyArgs<float> &, const Work &, in
 {
     unscale(sum);
 }
-template <lac_dt_t kType>
-__device__ inline void finish_sums(const MultiplyArgs<Half<kType>> &, const Work &, int, float (&sum)[kSums])
-{
-    pair_rows(sum);
-}
 __device__ inline void finish_sums(const MultiplyArgs<ScaledF16> &g, const Work &work, int n,
                                    float (&sum)[kSums])
 {
@@ -391,10 +386,35 @@ __device__ inline void finish_sums(const MultiplyArgs<ScaledF16> &g, const Work 
     if (work.split == 0) add_rests(g, work.m, n, sum);
 }
 
+/* How tiles of floats end; TileEnds is how those of two bytes do. */
+template <typename E, bool kBits> struct FloatEnds {
+    const MultiplyArgs<E> &g;
+    __device__ void end(const Work &work, int n, float (&sum)[kSums]) const
+    {
+        const int number = work.m * g.s.tiles_n + n;
+        finish_sums(g, work, n, sum);
+        if (g.s.splits > 1)
+            store_part(g.s, number, work.split, sum);
+        else if (!any_of<kHolders>(1, !all_finite(sum)))
+            write_tile<float, kBits>(g.out, g.s, work.m, n, sum);
+        else if (threadIdx.x == 0)
+            note_failed(g.s, number);
+    }
+    __device__ void end_all() const {}
+};
+template <typename E, bool kBits> __device__ inline auto ends_of(const MultiplyArgs<E> &g, const Stages &st)
+{
+    if constexpr (ShapeOf<E>::kSplits == 1)
+        return TileEnds<E>(g.out, g.boxed, g.s, st.boxes);
+    else
+        return FloatEnds<E, kBits>{g};
+}
+
 template <typename E, bool kBits>
 __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &st)
 {
     typename ReaderOf<E>::type t = {};
+    const auto ends = ends_of<E, kBits>(g, st);
     begin_steps(st, &t);
     for (int item = (int)blockIdx.x; item < g.s.works * g.s.splits; item += (int)gridDim.x) {
         const Work work = find_work(g.packed, g.s, item);
@@ -402,18 +422,12 @@ __device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &
         consume_steps(g, work, st, &t, sums);
 #pragma unroll
         for (int at = 0; at < Flow<E>::kWide; at++) {
-            const int n = work.n * Flow<E>::kWide + at, number = work.m * g.s.tiles_n + n;
-            float(&sum)[kSums] = sums[at];
+            const int n = work.n * Flow<E>::kWide + at;
             if (n >= g.s.tiles_n) break;
-            finish_sums(g, work, n, sum);
-            if (g.s.splits > 1)
-                store_part(g.s, number, work.split, sum);
-            else if (!any_of<kHolders>(1, !all_finite(sum)))
-                write_tile<typename MemoryOf<E>::type, kBits>(g.out, g.s, work.m, n, sum);
-            else if (threadIdx.x == 0)
-                note_failed(g.s, number);
+            ends.end(work, n, sums[at]);
         }
     }
+    ends.end_all();
 }
 
 /* c := beta c + alpha a b; a[m, k] as the packed splits of its steps, b[k, n] by rows.
@@ -441,10 +455,17 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     __shared__ int sets[Way::kStages];
     unsigned char *const stages =
         dynamic + (Way::kAlignment - shared_address(dynamic) % Way::kAlignment) % Way::kAlignment;
-    unsigned char *const raw = stages + Way::kStages * (Way::kStageB + Way::kStageA);
-    const Stages st = {
-        stages, stages + Way::kStages * Way::kStageB, raw, raw + Way::kTeams * Way::kRawBytes, sets, full,
-        empty};
+    unsigned char *const boxes = stages + Way::kStages * (Way::kStageB + Way::kStageA), *const raw =
+                                                                                            boxes +
+                                                                                            Way::kBoxesBytes;
+    const Stages st = {stages,
+                       stages + Way::kStages * Way::kStageB,
+                       boxes,
+                       raw,
+                       raw + Way::kTeams * Way::kRawBytes,
+                       sets,
+                       full,
+                       empty};
     if (threadIdx.x == 0) {
         for (int i = 0; i < Way::kStages; i++) {
             barrier_init(full + i, Way::kTeamWarps * kWarp + 1);
@@ -455,6 +476,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     __syncthreads();
     dependency_wait();
     if (!in_form<E>(g.form)) return;
+    if (ShapeOf<E>::kSplits == 1 && takes_unpacked(g.packed)) return;
     if (threadIdx.x >= kConsumers * kGroup) {
         registers_fewer<Way::kProducerRegisters>();
         produce<kWhole>(g, st, (int)(threadIdx.x - kConsumers * kGroup) / kWarp / Way::kTeamWarps);
@@ -498,18 +520,21 @@ lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const FormArgs &form, 
         using E = decltype(element);
         MultiplyArgs<E> g = {brought<E>(p->b, (int64_t)sizeof(E) * p->ldb, p->k, p->n),
                              tiles_out<E>(p),
+                             {},
                              tiles_packed(p->dt, p->m, p->k, p->room, (void *)p->packed),
                              tiles_space(p->dt, p->m, p->n, p->k, workspace),
                              form.choice,
                              (const float *)p->a,
                              p->ars,
                              p->acs};
+        if constexpr (sizeof(E) == 2) g.boxed = boxed_output<E>(p);
         if constexpr (sizeof(E) == 4)
             if (form.splits) {
                 const Planes &planes = g.s.planes;
                 const MultiplyArgs<ScaledF16> scaled = {
                     brought<ScaledF16>(planes.at, planes.pitch(), p->k, planes.columns, 2),
                     g.out,
+                    {},
                     g.packed,
                     g.s,
                     form.choice,

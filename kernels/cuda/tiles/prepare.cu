@@ -70,6 +70,24 @@ __device__ inline void mark_by_one(const PackArgs<E> &g, int row0, int64_t k0, i
     }
 }
 
+/* Counts what both row groups of a pair have, of elements of two bytes; a warp. */
+__device__ inline void count_marked(const TilesPacked &s, int pair, const int (&any)[kTogether][kSpan])
+{
+    static_assert(kTogether == 2 && kWholeStep == 2 * kWarp, "a pair of row groups; two words are a step");
+    const int lane = threadIdx.x % kWarp;
+    unsigned listed = 0, whole = 0;
+#pragma unroll
+    for (int k = 0; k < kSpan; k += kWholeStep) {
+        const unsigned low = __ballot_sync(kFull, any[0][k + lane] | any[1][k + lane]),
+                       high = __ballot_sync(kFull, any[0][k + kWarp + lane] | any[1][k + kWarp + lane]);
+        listed += (unsigned)(__popc(low) + __popc(high));
+        if (low | high) whole += kWholeStep;
+    }
+    if (lane > 0 || !listed) return;
+    atomicAdd(s.k_counts, (unsigned long long)whole << 32 | listed);
+    atomicAdd(s.whole_of_tile + pair / (kRowGroups / kTogether), (int)whole);
+}
+
 /* active[row group][k] := any a[row, k] != 0 among its rows. Grid (spans of k, pairs of row groups).
  * Bytes: a once. */
 template <typename E, Layout kLayout>
@@ -88,6 +106,7 @@ __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ 
         mark_by_one<kLayout == kAcross>(g, row0, k0, any);
     __syncthreads();
     if (g.beside) dependency_wait(); /* what waits for this one waits for those before it, too */
+    if (g.s.k_counts && warp == 0) count_marked(g.s, (int)blockIdx.y, any);
     if (warp >= kSpan / kWarp * kTogether) return;
     const int q = warp / (kSpan / kWarp), part = warp % (kSpan / kWarp);
     const int64_t word = k0 / 32 + part;
@@ -242,6 +261,7 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
     int mine = 0;
     dependency_wait();
     dependents_launch();
+    if (takes_unpacked(g.s)) return;
 #pragma unroll 4
     for (int w = begin; w < end; w++) mine += __popc(Words(g.s, tile, w).in(lane % kSets));
     if (lane < kSets) of_warp[warp][lane] = lane ? mine : 0;
@@ -274,8 +294,7 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
     if (threadIdx.x == 0) g.s.set_steps[tile * kSets + kAll] = loose;
 }
 
-/* The steps of each tile: all of TilesPacked but splits. */
-template <typename E> lac_status_t list_tiles(const PackArgs<E> &g, cudaStream_t stream)
+template <typename E> lac_status_t mark_tiles(const PackArgs<E> &g, cudaStream_t stream)
 {
     const bool across = g.ars == 1 && g.acs != 1,
                four = g.acs == 1 && g.k % 4 == 0 && g.ars % 4 == 0 && aligned(g.a, 4 * sizeof(E));
@@ -286,12 +305,10 @@ template <typename E> lac_status_t list_tiles(const PackArgs<E> &g, cudaStream_t
         1,
         true,
         stream};
-    const Launch list = {dim3((unsigned)g.s.tiles_m), dim3(kListThreads), 0, 1, true, stream};
-    const lac_status_t status = launch(across ? mark_active<E, kAcross>
-                                       : four ? mark_active<E, kByFour>
-                                              : mark_active<E, kByOne>,
-                                       mark, g);
-    return status ? status : launch(list_sets, list, ListArgs{g.s, g.k});
+    return launch(across ? mark_active<E, kAcross>
+                  : four ? mark_active<E, kByFour>
+                         : mark_active<E, kByOne>,
+                  mark, g);
 }
 
 struct MaxRoomArgs {
@@ -299,7 +316,7 @@ struct MaxRoomArgs {
     int *most;
 };
 
-/* *most := steps of the row group that has most; at least one. One block. */
+/* *most := steps of the row group that has most, at least one; none where none are packed. One block. */
 __global__ __launch_bounds__(kThreads) void max_steps(const __grid_constant__ MaxRoomArgs g)
 {
     __shared__ int found;
@@ -309,7 +326,7 @@ __global__ __launch_bounds__(kThreads) void max_steps(const __grid_constant__ Ma
     for (int row_group = (int)threadIdx.x; row_group < kRowGroups * g.s.tiles_m; row_group += kThreads)
         atomicMax(&found, g.s.row_group_steps[row_group]);
     __syncthreads();
-    if (threadIdx.x == 0) *g.most = found;
+    if (threadIdx.x == 0) *g.most = takes_unpacked(g.s) ? 0 : found;
 }
 
 } // namespace
@@ -333,12 +350,22 @@ extern "C" lac_status_t lac_cuda_tiles_max_room(lac_dt_t dt, int64_t m, int64_t 
     return launch(max_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }
 
-lac_status_t lacuna::list_steps(const lac_cuda_tiles_t *p, bool beside, int64_t room, void *memory,
+lac_status_t lacuna::mark_steps(const lac_cuda_tiles_t *p, bool beside, int64_t room, void *memory,
                                 lac_cuda_stream_t stream)
 {
     return with_number_type(p->dt, [&](auto element) {
         PackArgs<decltype(element)> g = pack_args<decltype(element)>(p, room, memory);
         g.beside = beside;
-        return list_tiles(g, (cudaStream_t)stream);
+        return mark_tiles(g, (cudaStream_t)stream);
     });
+}
+
+/* The steps of each tile: all of TilesPacked but marks and splits. */
+lac_status_t lacuna::list_steps(const lac_cuda_tiles_t *p, int64_t room, void *memory,
+                                lac_cuda_stream_t stream)
+{
+    const TilesPacked s = tiles_packed(p->dt, p->m, p->k, room, memory);
+    return launch(list_sets,
+                  {dim3((unsigned)s.tiles_m), dim3(kListThreads), 0, 1, true, (cudaStream_t)stream},
+                  ListArgs{s, p->k});
 }

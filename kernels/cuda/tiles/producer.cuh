@@ -6,9 +6,7 @@
 #define LACUNA_CUDA_TILES_PRODUCER_CUH
 
 #include "tiles.cuh"
-#include "common/tensor_map.cuh"
-#include "epilogue_store.cuh"
-#include "wgmma.cuh"
+#include "epilogue_boxes.cuh"
 
 namespace lacuna
 {
@@ -39,7 +37,7 @@ template <typename E> struct Flow {
     static constexpr int kTeams = kSplit ? 2 : 4, kTeamWarps = kProducerWarps / kTeams;
     static constexpr int kMine = kStep / kTeamWarps; /* k of a warp */
     static constexpr int kListings = kSplit ? 4 : 2; /* of steps of its own that a warp knows beforehand */
-    static constexpr int kStages = kSplit ? 4 : ShapeOf<E>::kSplits > 1 ? 7 : 9;
+    static constexpr int kStages = kSplit ? 4 : ShapeOf<E>::kSplits > 1 ? 7 : 8;
     /* Of b in a step, 16 k each: split by split, or tile by tile. */
     static constexpr int kFragments = ShapeOf<E>::kSplits * kWide * kDepths;
     static constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kRowGroups * ShapeOf<E>::kStepBytes;
@@ -53,7 +51,9 @@ template <typename E> struct Flow {
         int slots[kRowGroups]; /* of each row group's splits, -1: it is not the row group's */
         int m, n;              /* tile                                                  */
     };
-    static constexpr int kShared = kStages * (kStageA + kStageB) + kTeams * kRawBytes +
+    static constexpr int kBoxesBytes = /* in which a tile goes out, of elements of two bytes */
+        ShapeOf<E>::kSplits == 1 ? kConsumers * kBoxes * kBoxBytes : 0;
+    static constexpr int kShared = kStages * (kStageA + kStageB) + kBoxesBytes + kTeams * kRawBytes +
                                    kProducerWarps * kListings * (int)sizeof(Listing) + kAlignment;
     static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters <= 512,
                   "65536 registers");
@@ -100,6 +100,7 @@ Brought<E> brought(const void *at, int64_t pitch, int64_t k, int64_t columns, in
 template <typename E> struct MultiplyArgs {
     Brought<E> b;
     TilesOut<typename MemoryOf<E>::type> out;
+    BoxedOutput boxed; /* of elements of two bytes */
     TilesPacked packed;
     TilesSpace s;
     FormChoice form;
@@ -108,9 +109,9 @@ template <typename E> struct MultiplyArgs {
 };
 
 struct Stages {
-    unsigned char *b, *a, *raw; /* kStages of b and a; one of each team */
-    unsigned char *listings;    /* kListings of each producer's warp    */
-    int *sets;                  /* of row groups that want them; kNoStep */
+    unsigned char *b, *a, *boxes, *raw; /* kStages of b and a; of each consumer; of each team */
+    unsigned char *listings;            /* kListings of each producer's warp    */
+    int *sets;                          /* of row groups that want them; kNoStep */
     barrier_t *full, *empty;
 };
 

@@ -82,6 +82,8 @@ __global__ __launch_bounds__(kThreads) void scale_lines(const __grid_constant__ 
 
 struct BeginArgs {
     TilesSpace product;
+    unsigned long long *k_counts, none; /* what these begin at */
+    int *whole_of_tile;
     ScaledLines of[2];
     int tiles[2];
 };
@@ -93,11 +95,13 @@ __global__ void begin_counts(const __grid_constant__ BeginArgs g)
     dependency_wait();
     const int t = (int)threadIdx.x;
     if (g.product.failed_count) {
-        if (t == 0) *g.product.failed_count = 0;
+        if (t == 0) *g.product.failed_count = *g.product.next = 0;
     }
+    if (g.k_counts && t == 0) *g.k_counts = g.none;
+    for (int tile = t; g.k_counts && tile < g.tiles[0]; tile += (int)blockDim.x) g.whole_of_tile[tile] = 0;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        if (!g.tiles[i]) continue;
+        if (!g.of[i].rests) continue;
         if (t == 0) *g.of[i].nonzeros = 0, *g.of[i].wide = 0;
         for (int tile = t; tile < g.tiles[i]; tile += (int)blockDim.x) g.of[i].rests[tile] = 0;
     }
@@ -105,12 +109,15 @@ __global__ void begin_counts(const __grid_constant__ BeginArgs g)
 
 } // namespace
 
-lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, const ScaledLines *of_a,
-                         const ScaledLines *of_b, lac_cuda_stream_t stream)
+lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, const TilesPacked *a,
+                         const ScaledLines *of_a, const ScaledLines *of_b, lac_cuda_stream_t stream)
 {
     BeginArgs g = {};
     if (product) g.product = *product;
-    if (of_a) g.of[0] = *of_a, g.tiles[0] = (int)ceil_div(p->m, kTileRows);
+    g.tiles[0] = (int)ceil_div(p->m, kTileRows);
+    if (a) g.k_counts = a->k_counts, g.whole_of_tile = a->whole_of_tile;
+    if (a) g.none = may_be_unpacked(p) ? 0 : kNeverUnpacked;
+    if (of_a) g.of[0] = *of_a;
     if (of_b) g.of[1] = *of_b, g.tiles[1] = (int)ceil_div(p->n, kTileCols);
     return launch(begin_counts, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }

@@ -217,7 +217,7 @@ __launch_bounds__(kThreads,
 {
     dependency_wait();
     dependents_launch();
-    split_steps<E, kAlongRows>(g, (int)blockIdx.x, (int)gridDim.x);
+    if (!takes_unpacked(g.s)) split_steps<E, kAlongRows>(g, (int)blockIdx.x, (int)gridDim.x);
 }
 
 template <bool kWhole>
@@ -331,12 +331,12 @@ extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t r
 {
     using namespace lacuna;
     const bool two_f16 = takes_two_f16(p, true);
-    if (two_f16) {
-        const TilesPacked s = tiles_packed(p->dt, p->m, p->k, room, memory);
-        lac_status_t status = begin_tiles(p, nullptr, &s.scaled, nullptr, stream);
-        if (status == LAC_OK) status = find_scales(p, &s.scaled, nullptr, stream);
-        if (status != LAC_OK) return status;
-    }
-    const lac_status_t status = list_steps(p, two_f16, room, memory, stream);
+    const TilesPacked s = tiles_packed(p->dt, p->m, p->k, room, memory);
+    lac_status_t status = LAC_OK;
+    if (two_f16 || s.k_counts)
+        status = begin_tiles(p, nullptr, &s, two_f16 ? &s.scaled : nullptr, nullptr, stream);
+    if (status == LAC_OK && two_f16) status = find_scales(p, &s.scaled, nullptr, stream);
+    if (status == LAC_OK) status = mark_steps(p, two_f16, room, memory, stream);
+    if (status == LAC_OK) status = list_steps(p, room, memory, stream);
     return status ? status : pack_steps(p, two_f16, room, memory, stream);
 }

@@ -142,8 +142,24 @@ struct TilesPacked {
     int *rows;             /* [tile][lines kStep] of b; ~row: a column without a k                     */
     unsigned char *splits; /* [row group][room][bytes of a step]                                        */
     ScaledLines scaled;    /* of f32 */
+    unsigned long long *k_counts; /* of two bytes: k that pairs of row groups have listed; times 2^32, k of
+                                     the whole steps of kWholeStep that these lie in */
+    int *whole_of_tile;           /* [tile] of two bytes: these k of whole steps of its pairs */
     int64_t bytes;
 };
+
+/* Elements of two bytes are their own splits, so that they need not be packed: where most k of those whole
+ * steps that have something are listed, as where zeros come in large blocks, steps are multiplied as they lie
+ * in memory, and nothing is listed. Decided on the device, when all k are marked. A count that begins at
+ * kNeverUnpacked forbids it, as for an a that the copy engine cannot read. */
+constexpr int kWholeStep = 64;
+constexpr unsigned long long kNeverUnpacked = 1ull << 63;
+__device__ inline bool takes_unpacked(const TilesPacked &s)
+{
+    if (!s.k_counts) return false;
+    const unsigned long long counts = *s.k_counts, listed = (uint32_t)counts, whole = counts >> 32;
+    return 4 * whole <= 5 * listed; /* a listed k takes 5/4 of the time that one of a whole step does */
+}
 
 inline TilesPacked tiles_packed(lac_dt_t dt, int64_t m, int64_t k, int64_t room, void *memory)
 {
@@ -160,7 +176,11 @@ inline TilesPacked tiles_packed(lac_dt_t dt, int64_t m, int64_t k, int64_t room,
     s.rows = (int *)cut.take(tiles * s.lines * kStep * 4);
     s.tile_steps = (int *)cut.take(tiles * 4);
     s.row_group_steps = (int *)cut.take(row_groups * 4);
-    if (dt == LAC_F32) s.scaled = scaled_lines(&cut, tiles);
+    if (dt == LAC_F32)
+        s.scaled = scaled_lines(&cut, tiles);
+    else
+        s.k_counts = (unsigned long long *)cut.take(sizeof *s.k_counts),
+        s.whole_of_tile = (int *)cut.take(tiles * 4);
     s.bytes = cut.at - cut.begin;
     return s;
 }
@@ -193,6 +213,7 @@ struct TilesSpace {
     int64_t tiles;              /* of c                                                         */
     int across, works;          /* what blocks have of a row of tiles, and of c: one, or two neighbours */
     int *failed, *failed_count; /* tiles without a finite sum                                   */
+    int *next;                  /* works that blocks came for                                   */
     int splits;                 /* blocks that share the k of a tile                            */
     float4 *parts;              /* [split][tile][kTileRows kTileCols / 4], where there are some */
     uint2 *occupied;            /* [tile][kHolders] which of its sums a thread wrote as no zeros */
@@ -213,7 +234,7 @@ inline TilesSpace tiles_space(lac_dt_t dt, int64_t m, int64_t n, int64_t k, void
         s.planes.scaled = scaled_lines(&cut, s.tiles_n);
     }
     s.failed = (int *)cut.take(s.tiles * 4);
-    s.failed_count = (int *)cut.take(4);
+    s.failed_count = (int *)cut.take(8), s.next = s.failed_count + 1;
     s.splits = lac_cuda_tiles_splits(s.works, ceil_div(k, kStep), current_device().sms);
     s.parts = (float4 *)cut.take(s.splits > 1 ? s.splits * s.tiles * kTileRows * kTileCols * 4 : 0);
     s.occupied = (uint2 *)cut.take(s.tiles * kTileRows * kTileCols / 8);
@@ -320,10 +341,14 @@ struct FormArgs {
 lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const FormArgs &form, void *workspace,
                                lac_cuda_stream_t stream);
 lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
-/* The lists of lac_cuda_tiles_pack, and its splits. `beside`: what was launched last, find_scales, when all
+/* Of elements of two bytes, where takes_unpacked. */
+bool may_be_unpacked(const lac_cuda_tiles_t *p);
+lac_status_t multiply_unpacked(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+/* Marks, lists and splits of lac_cuda_tiles_pack. `beside`: what was launched last, find_scales, when all
  * before was done. */
-lac_status_t list_steps(const lac_cuda_tiles_t *p, bool beside, int64_t room, void *memory,
+lac_status_t mark_steps(const lac_cuda_tiles_t *p, bool beside, int64_t room, void *memory,
                         lac_cuda_stream_t stream);
+lac_status_t list_steps(const lac_cuda_tiles_t *p, int64_t room, void *memory, lac_cuda_stream_t stream);
 lac_status_t pack_steps(const lac_cuda_tiles_t *p, bool two_f16, int64_t room, void *memory,
                         lac_cuda_stream_t stream);
 /* Whether floats are two f16 numbers, where the operands allow it; `packed`: a is, or is to be kept. */
@@ -331,10 +356,10 @@ bool takes_two_f16(const lac_cuda_tiles_t *p, bool packed);
 /* The bf16 splits of a by lists that there are, where the product is not of two f16 numbers. */
 lac_status_t pack_bf16(const lac_cuda_tiles_t *p, const FormArgs &form, int64_t room, void *memory,
                        lac_cuda_stream_t stream);
-/* Nothing was found yet: no tile of a product has failed, no line of a or b has a rest; any of them may be
- * NULL. */
-lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, const ScaledLines *of_a,
-                         const ScaledLines *of_b, lac_cuda_stream_t stream);
+/* Nothing was found yet: no tile of a product has failed, no k of a is marked, no line of a or b has a rest;
+ * any of them may be NULL. */
+lac_status_t begin_tiles(const lac_cuda_tiles_t *p, const TilesSpace *product, const TilesPacked *a,
+                         const ScaledLines *of_a, const ScaledLines *of_b, lac_cuda_stream_t stream);
 /* Exponents of the lines of a and b, either of which may be NULL, by a sample. */
 lac_status_t find_scales(const lac_cuda_tiles_t *p, const ScaledLines *of_a, const ScaledLines *of_b,
                          lac_cuda_stream_t stream);
@@ -356,13 +381,26 @@ struct Work {
 };
 
 /* Of tiles x splits: kRowsTogether tiles of rows, then the next column of tiles. */
-__device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int item)
+__device__ inline Work find_place(const TilesPacked &a, const TilesSpace &s, int item)
 {
     const int split = item / s.works, index = item % s.works;
     const int group = kRowsTogether * s.across, first = index / group * kRowsTogether;
-    const int rows = min(kRowsTogether, a.tiles_m - first), at = index % group, m = first + at % rows;
-    const unsigned steps = (unsigned)a.tile_steps[m], parts = (unsigned)s.splits; /* 2^26 times 16 at most */
-    return {m, at / rows, split, (int)(steps * split / parts), (int)(steps * (split + 1) / parts)};
+    const int rows = min(kRowsTogether, a.tiles_m - first), at = index % group;
+    return {first + at % rows, at / rows, split, 0, 0};
+}
+
+/* ... with its part of the steps that its tile has: 2^26 times 16 at most. */
+__device__ inline void share_steps(const TilesSpace &s, unsigned steps, Work *work)
+{
+    const unsigned split = (unsigned)work->split, parts = (unsigned)s.splits;
+    work->begin = (int)(steps * split / parts), work->end = (int)(steps * (split + 1) / parts);
+}
+
+__device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int item)
+{
+    Work work = find_place(a, s, item);
+    share_steps(s, (unsigned)a.tile_steps[work.m], &work);
+    return work;
 }
 
 /* Of b, as a list names it; a column without a k names a row, too. */

@@ -76,10 +76,14 @@ template <int kLeft> __device__ inline void wgmma_wait()
 #define LACUNA_WGMMA_OF(columns, ...)                                                                        \
     LACUNA_WGMMA(BF16, "m64n" columns "k16.f32.bf16.bf16", ", 0", __VA_ARGS__)                               \
     LACUNA_WGMMA(TF32, "m64n" columns "k8.f32.tf32.tf32", "", __VA_ARGS__)
-#define LACUNA_SUMS_4(i)  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define LACUNA_SUMS_8(i)  LACUNA_SUMS_4(i), LACUNA_SUMS_4(i + 4)
-#define LACUNA_SUMS_16(i) LACUNA_SUMS_8(i), LACUNA_SUMS_8(i + 8)
-#define LACUNA_SUMS_32(i) LACUNA_SUMS_16(i), LACUNA_SUMS_16(i + 16)
+#define LACUNA_OF_4(d, i)  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define LACUNA_OF_8(d, i)  LACUNA_OF_4(d, i), LACUNA_OF_4(d, i + 4)
+#define LACUNA_OF_16(d, i) LACUNA_OF_8(d, i), LACUNA_OF_8(d, i + 8)
+#define LACUNA_OF_32(d, i) LACUNA_OF_16(d, i), LACUNA_OF_16(d, i + 16)
+#define LACUNA_SUMS_4(i)   LACUNA_OF_4(d, i)
+#define LACUNA_SUMS_8(i)   LACUNA_OF_8(d, i)
+#define LACUNA_SUMS_16(i)  LACUNA_OF_16(d, i)
+#define LACUNA_SUMS_32(i)  LACUNA_OF_32(d, i)
 /* Places of D's registers among an instruction's. */
 #define LACUNA_FIRST_4  "%0, %1, %2, %3"
 #define LACUNA_FIRST_8  LACUNA_FIRST_4 ", %4, %5, %6, %7"
@@ -120,6 +124,30 @@ LACUNA_WGMMA_OF("128", 64, LACUNA_FIRST_64, "%64, %65, %66, %67", "%68", "%69", 
 LACUNA_WGMMA_STRIPS(BF16, "bf16")
 LACUNA_WGMMA_STRIPS(F16, "f16")
 #undef LACUNA_WGMMA_STRIPS
+
+/* The same with N of 256, the sums of its first 128 columns apart from those of the others, and both operands
+ * as wgmma_strips has them: A, of 64 rows, k by k, where kAlongRows; else row by row, and 16 k lie in 32
+ * bytes of each row's 128. */
+#define LACUNA_TEN(t)                                                                                        \
+    "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9"
+#define LACUNA_FIRST_128                                                                                     \
+    LACUNA_TEN()                                                                                             \
+    ", " LACUNA_TEN(1) ", " LACUNA_TEN(2) ", " LACUNA_TEN(3) ", " LACUNA_TEN(4) ", " LACUNA_TEN(             \
+        5) ", " LACUNA_TEN(6) ", " LACUNA_TEN(7) ", " LACUNA_TEN(8) ", " LACUNA_TEN(9) ", " LACUNA_TEN(10) ", " LACUNA_TEN(11) ", %120, %121, %122, %123, %124, %125, %126, %127"
+#define LACUNA_WGMMA_WIDE(type, name)                                                                        \
+    template <bool kAlongRows>                                                                               \
+    __device__ inline void wgmma(type, float(&low)[64], float(&high)[64], uint64_t a, uint64_t b)            \
+    {                                                                                                        \
+        asm volatile("{\n.reg .pred p;\nsetp.eq.u32 p, 1, 1;\n"                                              \
+                     "wgmma.mma_async.sync.aligned.m64n256k16.f32." name "." name " {" LACUNA_FIRST_128      \
+                     "}, %128, %129, p, 1, 1, %130, 1;\n}"                                                   \
+                     : LACUNA_OF_32(low, 0), LACUNA_OF_32(low, 32), LACUNA_OF_32(high, 0),                   \
+                       LACUNA_OF_32(high, 32)                                                                \
+                     : "l"(a), "l"(b), "n"((int)kAlongRows));                                                \
+    }
+LACUNA_WGMMA_WIDE(BF16, "bf16")
+LACUNA_WGMMA_WIDE(F16, "f16")
+#undef LACUNA_WGMMA_WIDE
 
 /* D := A B, or D + A B where `add`; A 64 x 16 in shared memory as wgmma_strips has it, k by k, of one strip,
  * and B as wgmma_matrix has it, with N of 32, 64, 96 or 128. */
@@ -177,8 +205,13 @@ template <int kRegisters> __device__ inline void registers_more()
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-/* Meets the other threads of the named barrier, of which there are kThreads; true in all where it is in any.
- */
+/* Meets the other threads of the named barrier, of which there are kThreads. */
+template <int kThreads> __device__ inline void meet(int name)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(name), "n"(kThreads) : "memory");
+}
+
+/* The same; true in all where it is in any. */
 template <int kThreads> __device__ inline bool any_of(int name, bool mine)
 {
     int any;
