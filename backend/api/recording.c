@@ -102,7 +102,7 @@ static void assume(lac_problem_t *p, const lac_estimate_t *estimate)
     if (!estimate) return;
     lac_operand_t *x = estimate->right ? &p->b : &p->a;
     x->density = estimate->density;
-    x->k_active = -1.0;
+    x->k_active = x->blocks_active = -1.0;
     x->known = LAC_KNOWN_REMEMBERED;
 }
 

@@ -73,6 +73,7 @@ static inline void describe(lac_operand_t *x, const lac_matrix_args_t *matrix)
                          .known = LAC_KNOWN_NOT,
                          .density = -1.0,
                          .k_active = -1.0,
+                         .blocks_active = -1.0,
                          .rs = matrix->rs,
                          .cs = matrix->cs,
                          .buf = matrix->buf,

@@ -35,15 +35,21 @@ typedef enum lac_source {
 const char *lac_source_name(lac_source_t source);
 
 /* op(X): element (r, c) lies at buf[r * rs + c * cs]. */
+/* In what blocks zeros are looked for: as many k, and as much of the operand's other extent. */
+#define LAC_BLOCK_ACROSS 128
+#define LAC_BLOCK_K      64
+
 typedef struct lac_operand {
     lac_dt_t dt;
-    lac_dt_t values;    /* of the formats: LAC_F32 or LAC_F64                                   */
-    bool transposed;    /* op(X) is the transpose of the matrix that meta describes           */
-    bool frozen;        /* meta is frozen: derived formats may be built and kept                */
-    unsigned formats;   /* set of lac_format_t that may stand for the contents                  */
-    lac_source_t known; /* how density is known                                               */
-    double density;     /* fraction nonzero; negative when unknown                            */
-    double k_active;    /* fraction of k with any nonzero; negative when unknown              */
+    lac_dt_t values;      /* of the formats: LAC_F32 or LAC_F64                                   */
+    bool transposed;      /* op(X) is the transpose of the matrix that meta describes           */
+    bool frozen;          /* meta is frozen: derived formats may be built and kept                */
+    unsigned formats;     /* set of lac_format_t that may stand for the contents                  */
+    lac_source_t known;   /* how density is known                                               */
+    double density;       /* fraction nonzero; negative when unknown                            */
+    double k_active;      /* fraction of k with any nonzero; negative when unknown              */
+    double blocks_active; /* of blocks of LAC_BLOCK_ACROSS x LAC_BLOCK_K with any nonzero, where nonzeros keep
+                             to some of them; negative: not known to */
     lac_inc_t rs, cs;
     const void *buf; /* NULL: sparse only                                                  */
     lac_meta_t *meta;

@@ -16,10 +16,10 @@
 #define SAMPLES_MIN     64
 #define SAMPLES_MAX     1024
 #define SAMPLES_FIRST   8 /* times as many in the first look, on which the first routes to be tried rest */
-/* Lines of k of a sample: so few of what evenly spread nonzeros would have, and by so many times the error of
- * 256 lines, that the zeros are taken to lie by k. */
-#define LINES_SPREAD 0.8
-#define LINES_NOISE  0.25
+/* Lines of k, or blocks, of a sample: so few of what evenly spread nonzeros would have, and by so many times
+ * the error of 256 of them, that the zeros are taken to lie by k, or by blocks. */
+#define KEPT_SPREAD 0.8
+#define KEPT_NOISE  0.25
 /* Between two samples on a device of an operand that a sparse route serves: what they may cost of its gain,
  * and of its own time; and calls. Data may turn dense, and what is lost until that is seen goes with the gain
  * (60 sparse calls of 16 x 8192 x 4096, then dense ones: 438 us a call in place of 155; H200, 2026-11-23). */
@@ -152,41 +152,64 @@ static int64_t samples_for(const lac_ctx_t *ctx, const lac_site_t *site)
     return (int64_t)fmin(samples, SAMPLES_MAX);
 }
 
-/* Fraction of k with any nonzero, where the nonzeros keep to some of them; negative where they do not, as far
- * as a sample shows: as many of its lines of k have some as where nonzeros are spread over all. The lines
- * that have any are taken for equally full. */
-static double lines_active(double density, const lac_sample_t *sample)
+/* Fraction of lines of k, or of blocks, with any nonzero, where the nonzeros keep to some of them; negative
+ * where they do not, as far as a sample shows that found some in the fraction `found`, looking at `each`
+ * elements: as many as where nonzeros are spread over all. Those that have any are taken for equally full. */
+static double kept_to(double density, double found, int each)
 {
-    if (sample->lines <= 0.0) return -1.0;
-    double spread = lac_active_fraction(density, sample->each), active = fmax(sample->lines, density);
-    if (sample->lines > LINES_SPREAD * spread || sample->lines > spread - LINES_NOISE * sqrt(spread))
-        return -1.0;
-    for (int i = 0; i < 8; i++)
-        active = fmin(sample->lines / lac_active_fraction(density / active, sample->each), 1.0);
+    if (found <= 0.0) return -1.0;
+    double spread = lac_active_fraction(density, each), active = fmax(found, density);
+    if (found > KEPT_SPREAD * spread || found > spread - KEPT_NOISE * sqrt(spread)) return -1.0;
+    for (int i = 0; i < 8; i++) active = fmin(found / lac_active_fraction(density / active, each), 1.0);
     return active;
 }
 
-/* A sampled density, and what the sample says of the active k; negative where none is to be had now: then the
- * answer of a device is pending. */
-static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_problem_t *p, const lac_operand_t *x,
-                     const lac_site_t *site, double *k_active)
+/* What a sample says of an operand. */
+typedef struct look {
+    double density; /* negative: none is to be had now, the answer of a device is pending */
+    double k_active, blocks_active;
+} look_t;
+
+/* The density at which tiles would gain as much, were the nonzeros spread evenly: what a look is compared
+ * with break-even by. */
+static double even_density(const look_t *look)
 {
+    if (look->blocks_active < 0.0) return look->density;
+    return fmin(look->density, lac_active_density(look->blocks_active, LAC_BLOCK_ACROSS));
+}
+
+static look_t sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_problem_t *p, const lac_operand_t *x,
+                     const lac_site_t *site)
+{
+    look_t look = {-1.0, -1.0, -1.0};
     bool right = x == &p->b;
     lac_dim_t rows = right ? p->k : p->m, cols = right ? p->n : p->k;
     lac_sample_t sample = {.looked = samples_for(ctx, site), .k_by_rows = right};
     uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
     int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &sample, seed, kept, site->calls <= 1);
     kept->pending = sample.looked == 0;
-    if (kept->pending) return -1.0;
-    double density = seen ? (double)seen / (double)sample.looked : 0.5 / (double)sample.looked;
-    *k_active = lines_active(density, &sample);
+    if (kept->pending) return look;
+    look.density = seen ? (double)seen / (double)sample.looked : 0.5 / (double)sample.looked;
+    look.k_active = kept_to(look.density, sample.lines, sample.each);
+    look.blocks_active = kept_to(look.density, sample.blocks, sample.each_block);
     if (ctx->policy.verbose & LAC_VERBOSE_META)
         lac_log("lacuna,1,meta,probe,%lldx%lld,%lld of %lld nonzero", (long long)rows, (long long)cols,
                 (long long)seen, (long long)sample.looked);
-    if (*k_active >= 0.0 && ctx->policy.verbose & LAC_VERBOSE_META)
+    if (look.k_active >= 0.0 && ctx->policy.verbose & LAC_VERBOSE_META)
         lac_log("lacuna,1,meta,probe,%lldx%lld,in %.3g of its k", (long long)rows, (long long)cols,
-                *k_active);
-    return density;
+                look.k_active);
+    if (look.blocks_active >= 0.0 && ctx->policy.verbose & LAC_VERBOSE_META)
+        lac_log("lacuna,1,meta,probe,%lldx%lld,in %.3g of its blocks of %dx%d", (long long)rows,
+                (long long)cols, look.blocks_active, LAC_BLOCK_ACROSS, LAC_BLOCK_K);
+    return look;
+}
+
+/* Kept of a look from call to call. */
+static void keep_look(lac_seen_t *seen, const look_t *look)
+{
+    seen->density = look->density;
+    seen->k_active = look->k_active;
+    seen->blocks_active = look->blocks_active;
 }
 
 /* Takes a fresh sample of an operand that can pay; true where it speaks for a sparse route, or for the trial
@@ -194,16 +217,17 @@ static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_problem_t
 static bool probe_side(const lac_ctx_t *ctx, lac_site_t *site, lac_seen_t *seen, const lac_problem_t *p,
                        lac_operand_t *x)
 {
-    double k_active = -1.0;
     if (brings_density(x) || !x->buf || seen->probe_threshold <= 0.0) return false;
-    double density = sample(ctx, seen, p, x, site, &k_active);
-    if (density >= 0) seen->sampled = density;
-    bool pays = density >= 0 && density <= seen->break_even;
-    bool near = density >= 0 && density <= seen->probe_threshold;
+    look_t look = sample(ctx, seen, p, x, site);
+    bool there = look.density >= 0;
+    if (there) seen->sampled = look.density;
+    bool pays = there && even_density(&look) <= seen->break_even;
+    bool near = there && even_density(&look) <= seen->probe_threshold;
     /* On a device what does not speak for a sparse route is not kept: no run there counts what it saw. */
-    if (density < 0 || (ctx->backend->asynchronous && !pays && !near)) return false;
-    x->density = density;
-    x->k_active = k_active;
+    if (!there || (ctx->backend->asynchronous && !pays && !near)) return false;
+    x->density = look.density;
+    x->k_active = look.k_active;
+    x->blocks_active = look.blocks_active;
     x->known = LAC_KNOWN_PROBED;
     site->pays |= pays;
     return pays || (near && lac_timing_affords(ctx, site));
@@ -217,12 +241,13 @@ static bool remember(const lac_ctx_t *ctx, const lac_seen_t *seen, lac_operand_t
     if (seen->density >= 0) {
         x->density = seen->density;
         x->k_active = seen->k_active;
+        x->blocks_active = seen->blocks_active;
         x->known = LAC_KNOWN_REMEMBERED;
         return true;
     }
     if (ctx->backend->asynchronous || seen->sampled < 0) return false;
     x->density = seen->sampled;
-    x->k_active = -1.0;
+    x->k_active = x->blocks_active = -1.0;
     x->known = LAC_KNOWN_PROBED;
     return true;
 }
@@ -241,14 +266,12 @@ static uint64_t refresh_calls(const lac_site_t *site)
 static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_problem_t *p,
                     const lac_operand_t *x)
 {
-    double k_active = -1.0;
     if (!ctx->backend->asynchronous || ctx->policy.detect != LAC_DETECT_PROBE) return;
     if (brings_density(x) || !x->buf || (seen->density < 0 && !seen->assumed)) return;
     if (!seen->pending && !seen->assumed && site->calls % refresh_calls(site)) return;
-    double density = sample(ctx, seen, p, x, site, &k_active);
-    if (density < 0) return;
-    seen->density = density;
-    seen->k_active = k_active;
+    look_t look = sample(ctx, seen, p, x, site);
+    if (look.density < 0) return;
+    keep_look(seen, &look);
     seen->assumed = false;
 }
 
@@ -301,16 +324,14 @@ static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_proble
 static void meet(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_problem_t *p,
                  const lac_operand_t *x, const lac_operand_t *other)
 {
-    double k_active = -1.0;
     if (ctx->policy.detect != LAC_DETECT_PROBE || seen->density >= 0 || seen->probe_threshold <= 0.0) return;
     if (!brings_fact(other) || brings_density(x) || !x->buf) return;
     if (!seen->pending && seen->sampled >= 0 && site->calls % MEET_CALLS) return;
-    double density = sample(ctx, seen, p, x, site, &k_active);
-    if (density < 0) return;
-    seen->sampled = density;
-    if (!ctx->backend->asynchronous || density > seen->break_even) return;
-    seen->density = density; /* from now on refreshed */
-    seen->k_active = k_active;
+    look_t look = sample(ctx, seen, p, x, site);
+    if (look.density < 0) return;
+    seen->sampled = look.density;
+    if (ctx->backend->asynchronous && even_density(&look) <= seen->break_even)
+        keep_look(seen, &look); /* from now on refreshed */
 }
 
 /* Of a site that a sparse route serves: what is remembered, on a device refreshed by a sample now and then.
@@ -383,6 +404,7 @@ static void learn_density(lac_seen_t *seen, const lac_operand_t *x, const lac_ou
     if (seen->assumed) return;
     seen->density = counted ? outcome->density : x->density;
     seen->k_active = counted ? outcome->k_active : x->k_active;
+    seen->blocks_active = counted ? -1.0 : x->blocks_active;
 }
 
 /* The event of a call that `serves` served; `promises`: another route may be cheaper. */

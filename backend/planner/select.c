@@ -147,7 +147,7 @@ static double full_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     lac_problem_t full = *p;
     full.a.density = full.b.density = 1.0;
-    full.a.k_active = full.b.k_active = -1.0;
+    full.a.k_active = full.b.k_active = full.a.blocks_active = full.b.blocks_active = -1.0;
     return route->cost_us(route, &full, machine) + lac_route_extra_us(route, p);
 }
 
@@ -274,7 +274,7 @@ static bool wins_at(const void *arg, double density)
     lac_preference_t preference = {.factor = w->factor};
     lac_operand_t *x = w->side == LAC_SIDE_RIGHT ? &w->trial->b : &w->trial->a;
     x->density = density;
-    x->k_active = -1.0;
+    x->k_active = x->blocks_active = -1.0;
     for (int i = 0; i < w->count; i++)
         if (w->table[i]->side == w->side && w->table[i]->applicable(w->table[i], w->trial) == LAC_FITS &&
             corrected(w->table[i], w->trial, w->machine, &preference, i) < w->than_us)

@@ -147,7 +147,8 @@ lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *f
     sites->index[entry_of(sites, key, h)] = (struct lac_site_index){h, slot + 1};
     site = lac_site_at(sites, slot);
     *site = (lac_site_t){.key = *key, .id = ++sites->id << SLOT_BITS | slot};
-    site->left = site->right = (lac_seen_t){.density = -1.0, .k_active = -1.0, .sampled = -1.0};
+    site->left = site->right =
+        (lac_seen_t){.density = -1.0, .k_active = -1.0, .blocks_active = -1.0, .sampled = -1.0};
     return site;
 }
 
@@ -252,6 +253,7 @@ void lac_decision_key(lac_decision_key_t *facts, const lac_problem_t *p, const c
     for (int i = 0; i < 2; i++) {
         facts->density[i] = x[i]->density;
         facts->k_active[i] = x[i]->k_active;
+        facts->blocks_active[i] = x[i]->blocks_active;
         facts->formats[i] = x[i]->formats;
         facts->frozen |= (unsigned)x[i]->frozen << i;
         facts->buffers |= (unsigned)(x[i]->buf != NULL) << i | (unsigned)((uintptr_t)x[i]->buf % 16)

@@ -9,7 +9,7 @@
 
 /* What selection looks at beyond the site's key. Compared whole, so every byte is set. */
 typedef struct lac_decision_key {
-    double density[2], k_active[2];
+    double density[2], k_active[2], blocks_active[2];
     unsigned formats[2];
     unsigned frozen, buffers, known; /* a bit, or four, for each operand */
     unsigned aligned;                /* c's address, as far as vector loads care */
@@ -76,14 +76,14 @@ static inline uint64_t lac_site_batch_count(const lac_site_key_t *key)
 
 /* What was seen of one operand of a site. */
 typedef struct lac_seen {
-    double density, k_active; /* last counted or sampled; negative: never    */
-    double sampled;           /* by the last look, whatever came of it, or what a scan that gave up saw at
-                               * least; negative: none */
-    double break_even;        /* below this density some sparse route wins; 0: at none */
-    double probe_threshold;   /* below this one it might, were the model wrong by its usual error; 0: it need
-                               * not be looked at */
-    bool pending;             /* a device was asked and has not answered                                  */
-    bool assumed;             /* a route was forced to skip zeros of which nothing is known: to be sampled */
+    double density, k_active, blocks_active; /* last counted or sampled; negative: never */
+    double sampled;         /* by the last look, whatever came of it, or what a scan that gave up saw at
+                             * least; negative: none */
+    double break_even;      /* below this density some sparse route wins; 0: at none */
+    double probe_threshold; /* below this one it might, were the model wrong by its usual error; 0: it need
+                             * not be looked at */
+    bool pending;           /* a device was asked and has not answered                                  */
+    bool assumed;           /* a route was forced to skip zeros of which nothing is known: to be sampled */
 } lac_seen_t;
 
 /* What is known of a site, and so what its next call does. lac_site_next is the one table of transitions. */

@@ -130,7 +130,7 @@ static void find_weight(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_s
     lac_operand_t *s = right ? &p.b : &p.a, *w = right ? &p.a : &p.b;
     if (site->key.types & (LAC_SITE_FROZEN_A | LAC_SITE_FROZEN_B) || !w->buf) return;
     s->density = density < 0 ? WEIGHT_DENSITY : density;
-    w->density = w->k_active = -1.0;
+    w->density = w->k_active = w->blocks_active = -1.0;
     double strided = cheapest_on(ctx, &p, side);
     w->frozen = true;
     double frozen = cheapest_on(ctx, &p, side);

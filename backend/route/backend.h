@@ -181,6 +181,9 @@ typedef struct lac_sample {
     /* Out: of some k, the fraction with any nonzero among `each` elements; negative: nobody looked. */
     double lines;
     int each;
+    /* ... and of some blocks of LAC_BLOCK_ACROSS x LAC_BLOCK_K, among `each_block`; 0: nobody looked. */
+    double blocks;
+    int each_block;
 } lac_sample_t;
 
 typedef struct lac_backend {

@@ -84,7 +84,7 @@ static double either_us(const either_t *e, double density)
     lac_problem_t known = *e->p;
     lac_operand_t *s = known.m <= known.n ? &known.a : &known.b;
     s->density = density;
-    s->k_active = -1.0;
+    s->k_active = s->blocks_active = -1.0;
     return e->route->cost_us(e->route, &known, e->machine);
 }
 

@@ -141,11 +141,16 @@ lac_status_t lac_cuda_tile_bits(const lac_cuda_matrix_t *x, const lac_cuda_tilin
 /* Counts nonzeros among pseudo-random elements of x (all of x where it has no more than
  * LAC_CUDA_PROBE_SAMPLES elements), and how many of LAC_CUDA_PROBE_LINES pseudo-random lines of k (rows of x
  * where k_by_rows, else columns) have any among LAC_CUDA_PROBE_LINE elements. Writes, into pinned host
- * memory, LAC_CUDA_PROBE_WORDS words of (mark << 32 | such lines << 16 | nonzeros), what each block saw. */
+ * memory, LAC_CUDA_PROBE_WORDS words of (mark << 32 | such pieces << 24 | such lines << 16 | nonzeros), what
+ * each block saw; pieces: of LAC_CUDA_PROBE_PIECES of so many k and so much of x's other extent, that have any
+ * among LAC_CUDA_PROBE_LINE elements. */
 #define LAC_CUDA_PROBE_WORDS   16
 #define LAC_CUDA_PROBE_SAMPLES 65536
 #define LAC_CUDA_PROBE_LINES   256
 #define LAC_CUDA_PROBE_LINE    32
+#define LAC_CUDA_PROBE_PIECES  256
+#define LAC_CUDA_PIECE_ACROSS  128
+#define LAC_CUDA_PIECE_K       64
 lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, bool k_by_rows, uint64_t seed, uint32_t mark,
                                    uint64_t *words, lac_cuda_stream_t stream);
 

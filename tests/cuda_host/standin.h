@@ -48,6 +48,7 @@ typedef struct standin {
     int room;            /* what packed tiles need                                             */
     int sampled;         /* nonzeros that each block of a sample sees; negative: never answers  */
     int sampled_lines;   /* and how many of its lines of k have any                             */
+    int sampled_pieces;  /* and of its pieces                                                   */
     bool busy;           /* events are not done                                                */
     double clock_us;     /* events are stamped with it, and each launch adds launch_us         */
     double launch_us;

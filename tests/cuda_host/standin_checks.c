@@ -277,8 +277,8 @@ void standin_compute(const standin_launch_t *l)
     if (!strcmp(name, "tiles_max_room")) leave(l, "most", 0, &standin.room, sizeof standin.room);
     bool sample = !strcmp(name, "probe_marked") || !strcmp(name, "fingerprint");
     for (int i = 0; sample && standin.sampled >= 0 && i < LAC_CUDA_PROBE_WORDS; i++) {
-        uint64_t word = (uint64_t)whole(l, "mark") << 32 | (uint32_t)standin.sampled_lines << 16 |
-                        (uint32_t)standin.sampled;
+        uint64_t word = (uint64_t)whole(l, "mark") << 32 | (uint32_t)standin.sampled_pieces << 24 |
+                        (uint32_t)standin.sampled_lines << 16 | (uint32_t)standin.sampled;
         leave(l, "words", i, &word, sizeof word);
     }
 }

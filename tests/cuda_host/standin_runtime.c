@@ -60,7 +60,8 @@ __attribute__((constructor)) void standin_reset(void)
     standin.major = 9, standin.minor = 0, standin.processors = 132, standin.clock_khz = 1980000;
     standin.memory_khz = 3201000, standin.bus_bits = 6144, standin.driver = 13000;
     standin.shared = 232448;
-    standin.nnz = standin.active = 0, standin.room = 1, standin.sampled = -1, standin.sampled_lines = 0;
+    standin.nnz = standin.active = 0, standin.room = 1, standin.sampled = -1,
+    standin.sampled_lines = standin.sampled_pieces = 0;
     standin.busy = false, standin.clock_us = standin.launch_us = standin.tick_us = 0.0;
     standin.resets = 0;
     standin.apart = standin.unshared = false, standin.nccl_state = standin.nccl_busy = 0, standin.mapped = 0;

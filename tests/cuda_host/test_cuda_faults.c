@@ -549,16 +549,22 @@ static void test_estimate(void **state)
 }
 
 /* The decision on the last of so many products of m rows with a 5000-column matrix of k rows. */
-static lac_decision_t decided(lac_ctx_t *ctx, lac_dim_t m, lac_dim_t k, int calls)
+static lac_decision_t decided_of(lac_ctx_t *ctx, lac_dt_t dt, lac_dim_t m, lac_dim_t k, int calls)
 {
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, 5000),
               c = cuda_host_rows(ctx, m, 5000);
+    a.dt = b.dt = c.dt = dt;
     float alpha = 1.0f, beta = 0.0f;
     lac_decision_t decision;
     lac_call_opts_t call = {.size = sizeof call, .decision = &decision};
     for (int i = 0; i < calls; i++)
         unit_expect(lac_gemm_ex(ctx, &alpha, &a, &b, &beta, &c, &call), LAC_OK, "product");
     return decision;
+}
+
+static lac_decision_t decided(lac_ctx_t *ctx, lac_dim_t m, lac_dim_t k, int calls)
+{
+    return decided_of(ctx, LAC_F32, m, k, calls);
 }
 
 /* Samples: asked for in one call, found by a later one. */
@@ -597,6 +603,26 @@ static void test_sampled_lines(void **state)
         assert_string_equal(decided(ctx, 512, 5000, 2).route, of[i].route);
         const standin_launch_t *l = standin_find("lac_cuda_probe_marked", 0);
         assert_int_equal(standin_integer(l, "k_by_rows"), standin_integer(l, "x.rows") == 5000);
+        cuda_host_close(ctx);
+    }
+}
+
+/* Half of A is nonzero, of two bytes: in half of its blocks, of which tiles leave out the others, or in all.
+ */
+static void test_sampled_blocks(void **state)
+{
+    (void)state;
+    static const struct {
+        int pieces;
+        const char *route;
+    } of[] = {{8, "tiles"}, {4, "tiles"}, {16, "dense"}, {15, "dense"}, {0, "dense"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        lac_ctx_t *ctx = cuda_host_ctx();
+        unit_expect(lac_ctx_set(ctx, "detect", "probe"), LAC_OK, "detect");
+        standin.sampled = of[i].pieces == 4 ? 1024 : 2048; /* of 65536 / 16 each */
+        standin.sampled_lines = 16, standin.sampled_pieces = of[i].pieces;
+        assert_string_equal(decided_of(ctx, LAC_BF16, 4096, 4096, 1).route, of[i].route);
+        assert_string_equal(decided_of(ctx, LAC_BF16, 4096, 4096, 2).route, of[i].route);
         cuda_host_close(ctx);
     }
 }
@@ -650,6 +676,7 @@ int main(void)
                                        cmocka_unit_test(test_estimate),
                                        cmocka_unit_test(test_sample),
                                        cmocka_unit_test(test_sampled_lines),
+                                       cmocka_unit_test(test_sampled_blocks),
                                        cmocka_unit_test(test_clock),
                                        cmocka_unit_test(test_tune),
                                        cmocka_unit_test(test_capture_without_formats),

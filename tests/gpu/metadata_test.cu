@@ -154,7 +154,7 @@ void check_sample()
     for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) {
         marked &= words[i] >> 32 == 17;
         total += words[i] & 0xffffu;
-        lines += words[i] >> 16 & 0xffffu;
+        lines += words[i] >> 16 & 0xffu;
     }
     expect(marked, "sample marks");
     expect(fabs((double)total - looked_at * (double)(count - zeros) / (double)count) <= 1.0,
@@ -192,12 +192,54 @@ void check_sampled_lines()
         expect(lac_cuda_probe_marked(&matrix, along ? by_rows : !by_rows, seed, 18, words, nullptr) == LAC_OK,
                "sample");
         CUDA_CHECK(cudaDeviceSynchronize());
-        for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) found += words[i] >> 16 & 0xffffu;
+        for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) found += words[i] >> 16 & 0xffu;
         const double any = along ? share : 1.0 - pow(1.0 - share, LAC_CUDA_PROBE_LINE);
         const double room = 5.0 * sqrt(LAC_CUDA_PROBE_LINES * any * (1.0 - any)) + 8.0;
         expect(fabs((double)found - any * LAC_CUDA_PROBE_LINES) <= room,
                along ? "lines of k" : "lines across");
     }
+    cudaFree(device), cudaFreeHost(words);
+}
+
+/* Of a matrix whose pieces are full or empty, so many are found as there are, within five errors; the other
+ * way round, where each piece has a part of several, more; and none in a matrix without a whole one. */
+void check_sampled_pieces()
+{
+    const uint64_t r = mix(seed + 13);
+    const int64_t down = 3 + (int64_t)(r % 12), across = 3 + (int64_t)((r >> 16) % 9);
+    const int64_t rows = down * LAC_CUDA_PIECE_K + (int64_t)(r >> 32) % LAC_CUDA_PIECE_K,
+                  cols = across * LAC_CUDA_PIECE_ACROSS + (int64_t)(r >> 40) % LAC_CUDA_PIECE_ACROSS;
+    std::vector<float> x((size_t)(rows * cols));
+    int64_t filled = 0;
+    for (int64_t i = 0; i < down; i++)
+        for (int64_t j = 0; j < across; j++) {
+            if (mix(seed * 991 + (uint64_t)(i * across + j)) % 2) continue;
+            filled++;
+            for (int64_t e = 0; e < LAC_CUDA_PIECE_K * LAC_CUDA_PIECE_ACROSS; e++)
+                x[(size_t)((i * LAC_CUDA_PIECE_K + e / LAC_CUDA_PIECE_ACROSS) * cols +
+                           j * LAC_CUDA_PIECE_ACROSS + e % LAC_CUDA_PIECE_ACROSS)] = 1.0f;
+        }
+    float *device;
+    uint64_t *words;
+    CUDA_CHECK(cudaMalloc(&device, x.size() * sizeof(float)));
+    CUDA_CHECK(cudaMemcpy(device, x.data(), x.size() * sizeof(float), cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaHostAlloc(&words, sizeof(uint64_t) * LAC_CUDA_PROBE_WORDS, cudaHostAllocDefault));
+    const double share = (double)filled / (double)(down * across);
+    const auto found = [&](const lac_cuda_matrix_t &matrix, bool k_by_rows) {
+        uint64_t sum = 0;
+        expect(lac_cuda_probe_marked(&matrix, k_by_rows, seed, 19, words, nullptr) == LAC_OK, "sample");
+        CUDA_CHECK(cudaDeviceSynchronize());
+        for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) sum += words[i] >> 24 & 0xffu;
+        return (double)sum / LAC_CUDA_PROBE_PIECES;
+    };
+    const lac_cuda_matrix_t matrix = {LAC_F32, device, rows, cols, cols, 1},
+                            transposed = {LAC_F32, device, cols, rows, 1, cols},
+                            thin = {LAC_F32, device, rows, LAC_CUDA_PIECE_ACROSS - 1, cols, 1};
+    const double room = 5.0 * sqrt(share * (1.0 - share) / LAC_CUDA_PROBE_PIECES) + 0.01;
+    expect(fabs(found(matrix, true) - share) <= room, "pieces");
+    expect(fabs(found(transposed, false) - share) <= room, "pieces, transposed");
+    expect(found(matrix, false) >= share - room, "pieces across");
+    expect(found(thin, true) == 0.0, "no piece");
     cudaFree(device), cudaFreeHost(words);
 }
 
@@ -217,6 +259,7 @@ int main(int argc, char **argv)
         check_transpose();
         check_sample();
         check_sampled_lines();
+        check_sampled_pieces();
     }
     printf("metadata_test: %d checks, %d failures\n", checks, failures);
     return failures != 0;

@@ -34,7 +34,7 @@ static lac_problem_t with_density(const lac_problem_t *p, double density)
     lac_problem_t known = *p;
     lac_operand_t *s = short_side(p) == LAC_SIDE_RIGHT ? &known.b : &known.a;
     s->density = density;
-    s->k_active = -1.0;
+    s->k_active = s->blocks_active = -1.0;
     return known;
 }
 

@@ -31,6 +31,11 @@
 #define HALF_PAIR  2
 #define HALF_SPEED 2.6 /* times the rate of f32 */
 #define HALF_PACK  2.0 /* its packing counts elements, not bytes */
+/* Where zeros come in large blocks, or nowhere, whole steps of k are multiplied as they lie: the rate, and
+ * how many more k than those that have something (takes_unpacked). Within an eleventh (4096^3, 8192^3 and
+ * 11008 x 4096 x 1024, H200, 2026-11-28). */
+#define WHOLE_SPEED 3.2
+#define WHOLE_MORE  1.25
 
 /* How W comes to the kernel. */
 typedef enum w_source { AS_IT_LIES, COPIED, TRANSPOSED } w_source_t;
@@ -115,8 +120,25 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 /* Fraction of k that some of so many rows of S have active. */
 static double active_fraction(const lac_sided_t *s, double rows)
 {
-    double active = lac_active_fraction(s->s->density, (double)s->m < rows ? (double)s->m : rows);
-    return s->s->k_active >= 0 && s->s->k_active < active ? s->s->k_active : active;
+    const lac_operand_t *x = s->s;
+    double among = (double)s->m < rows ? (double)s->m : rows,
+           blocks = x->blocks_active > 0 ? x->blocks_active : 1.0,
+           active = blocks * lac_active_fraction(fmin(x->density / blocks, 1.0), among);
+    return x->k_active >= 0 && x->k_active < active ? x->k_active : active;
+}
+
+/* Fraction of whole steps that a tile has something in, where they are multiplied as they lie; negative where
+ * S is packed. */
+static double whole_fraction(const lac_sided_t *s)
+{
+    const lac_operand_t *x = s->s;
+    bool along = s->srs == 1 || s->scs == 1;
+    lac_inc_t ld = s->scs == 1 ? s->srs : s->scs;
+    if (!lac_is_half(type_of(s)) || !along || ld % piece_of(s) || (uintptr_t)x->buf % 16) return -1.0;
+    double whole = x->blocks_active > 0
+                       ? x->blocks_active
+                       : lac_active_fraction(x->density, LAC_BLOCK_K * (double)LAC_CUDA_TILES_SIDE);
+    return whole <= WHOLE_MORE * active_fraction(s, HALF_PAIR * LAC_CUDA_TILES_ROWS) ? whole : -1.0;
 }
 
 /* Of that which a dense product takes: rows of W are brought for a whole tile of rows of S, and multiplied
@@ -144,10 +166,14 @@ static double multiply_us(const lac_problem_t *p, const lac_sided_t *s, const la
            steps = ceil((double)s->k / depth);
     double splits = lac_cuda_tiles_splits((int64_t)tiles, (int64_t)steps, (int64_t)machine->cuda_processors);
     double waves = ceil(tiles * splits / machine->cuda_processors);
-    double block =
-        2.0 * side * across * depth * busy_fraction(s) * ceil(steps / splits) * machine->cuda_processors;
+    double whole = whole_fraction(s), busy = whole >= 0 ? whole : busy_fraction(s);
+    double block = 2.0 * side * across * depth * busy * ceil(steps / splits) * machine->cuda_processors;
     double parts = splits > 1.0 ? 2.0 * splits * 4.0 * tiles * side * across : 0.0;
-    double rate = (half ? HALF_SPEED : in_f16(p, s) ? 1.0 : SIX_SPEED) * machine->cuda_tiles_tflops;
+    double rate = (whole >= 0     ? WHOLE_SPEED
+                   : half         ? HALF_SPEED
+                   : in_f16(p, s) ? 1.0
+                                  : SIX_SPEED) *
+                  machine->cuda_tiles_tflops;
     return waves * (machine->cuda_tiles_block_us + block / (rate * 1e6)) +
            parts / (machine->cuda_l2_gbps * 1e3);
 }
@@ -165,10 +191,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double read = half ? HALF_PACK * 4.0 : 8.0, written = half ? HALF_PACK * 2.0 : 6.0,
            planes = in_f16(p, &s) ? 8.0 * (double)s.k * (double)s.n : 0.0,
            forms = in_f16(p, &s) ? FORMS_US : 0.0;
-    double packed =
-        lac_cuda_tiles_keeps(p, &s)
-            ? 0.0
-            : (read + written * active_fraction(&s, LAC_CUDA_TILES_ROWS)) * (double)s.m * (double)s.k;
+    double each = whole_fraction(&s) >= 0 ? 2.0 : read + written * active_fraction(&s, LAC_CUDA_TILES_ROWS),
+           packed = lac_cuda_tiles_keeps(p, &s) ? 0.0 : each * (double)s.m * (double)s.k;
     return machine->cuda_tiles_us + forms + copied / (machine->cuda_dram_gbps * 1e3) +
            (packed + planes) / (machine->cuda_tiles_pack_gbps * 1e3) + multiply_us(p, &s, machine);
 }

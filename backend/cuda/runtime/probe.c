@@ -7,6 +7,9 @@
 
 #define FIRST_WAIT_US 100.0 /* that a site's first look may wait for its answer */
 
+_Static_assert(LAC_CUDA_PIECE_ACROSS == LAC_BLOCK_ACROSS && LAC_CUDA_PIECE_K == LAC_BLOCK_K,
+               "the blocks that the planner asks for");
+
 static double now_us(void)
 {
     struct timespec t;
@@ -19,18 +22,23 @@ static uint64_t *words_of(const lac_exec_t *exec, const lac_cuda_sample_t *sampl
     return exec->answers + (sample - exec->sample) * LAC_CUDA_PROBE_WORDS;
 }
 
-/* True once every block has written its word: then the sum of what lies behind the marks, and, where `lines`
- * is not NULL, of its two halves. */
-static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, int64_t *seen, int64_t *lines)
+/* Of all blocks together; where the words are one number, that is `seen`. */
+typedef struct answer {
+    int64_t seen, lines, pieces;
+} answer_t;
+
+/* True once every block has written its word: then the sum of what lies behind the marks, as three numbers
+ * or, where the words are not `parted`, as one. */
+static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, bool parted, answer_t *sum)
 {
     const volatile uint64_t *words = words_of(exec, sample);
-    *seen = 0;
-    if (lines) *lines = 0;
+    *sum = (answer_t){0};
     for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) {
         uint64_t word = words[i];
         if (word >> 32 != sample->mark) return false;
-        *seen += (int64_t)(word & (lines ? UINT16_MAX : UINT32_MAX));
-        if (lines) *lines += (int64_t)(word >> 16 & UINT16_MAX);
+        sum->seen += (int64_t)(word & (parted ? UINT16_MAX : UINT32_MAX));
+        sum->lines += (int64_t)(word >> 16 & UINT8_MAX);
+        sum->pieces += (int64_t)(word >> 24 & UINT8_MAX);
     }
     return true;
 }
@@ -39,13 +47,13 @@ static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, in
 static lac_cuda_sample_t *find(lac_exec_t *exec, const void *tag)
 {
     lac_cuda_sample_t *empty = NULL, *left = NULL;
-    int64_t unread;
+    answer_t unread;
     for (int i = 0; i < LAC_CUDA_SAMPLES; i++) {
         if (exec->sample[i].tag == tag) return &exec->sample[i];
         if (!exec->sample[i].tag && !empty) empty = &exec->sample[i];
     }
     for (int i = 0; !empty && !left && i < LAC_CUDA_SAMPLES; i++)
-        if (answered(exec, &exec->sample[i], &unread, NULL)) left = &exec->sample[i];
+        if (answered(exec, &exec->sample[i], false, &unread)) left = &exec->sample[i];
     if (left) left->tag = NULL;
     return empty ? empty : left;
 }
@@ -75,7 +83,7 @@ static bool ask(lac_exec_t *exec, lac_cuda_sample_t *sample, const lac_operand_t
 int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                         lac_sample_t *out, uint64_t seed, const void *tag, bool first)
 {
-    int64_t seen = 0, lines = 0;
+    answer_t sum;
     lac_cuda_sample_t *sample = find(exec, tag);
     out->looked = 0;
     if (!sample) return 0; /* the device owes too much already */
@@ -85,16 +93,18 @@ int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows
         return 0;
     }
     sample->tag = tag;
-    bool there = answered(exec, sample, &seen, &lines);
+    bool there = answered(exec, sample, true, &sum);
     for (double begin = now_us(); first && !there && now_us() - begin < FIRST_WAIT_US;)
-        there = answered(exec, sample, &seen, &lines);
+        there = answered(exec, sample, true, &sum);
     if (!there) return 0;
     sample->tag = NULL;
     out->looked = sample->sampled;
-    out->lines = (double)lines / LAC_CUDA_PROBE_LINES;
+    out->lines = (double)sum.lines / LAC_CUDA_PROBE_LINES;
     lac_dim_t across = out->k_by_rows ? cols : rows;
     out->each = across < LAC_CUDA_PROBE_LINE ? (int)across : LAC_CUDA_PROBE_LINE;
-    return seen;
+    out->blocks = (double)sum.pieces / LAC_CUDA_PROBE_PIECES;
+    out->each_block = LAC_CUDA_PROBE_LINE;
+    return sum.seen;
 }
 
 bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
@@ -102,7 +112,7 @@ bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_
 {
     lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
     lac_cuda_sample_t *sample = find(exec, tag);
-    int64_t sum = 0;
+    answer_t sum;
     if (!sample || (!asks && sample->tag != tag)) return false;
     bool asked = sample->tag == tag && sample->rows == rows && sample->cols == cols;
     if (!asked) {
@@ -111,8 +121,8 @@ bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_
         if (lac_cuda_fingerprint(&matrix, sample->mark, words_of(exec, sample), exec->stream)) return false;
         sample->tag = tag;
     }
-    if (!answered(exec, sample, &sum, NULL)) return false;
+    if (!answered(exec, sample, false, &sum)) return false;
     sample->tag = NULL;
-    *fingerprint = (uint64_t)sum;
+    *fingerprint = (uint64_t)sum.seen;
     return true;
 }

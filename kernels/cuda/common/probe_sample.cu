@@ -18,7 +18,10 @@ constexpr int kLinesPerWarp = LAC_CUDA_PROBE_LINES / LAC_CUDA_PROBE_WORDS / (kPr
 static_assert(kLinesPerWarp * LAC_CUDA_PROBE_WORDS * (kProbeThreads / kWarp) == LAC_CUDA_PROBE_LINES &&
                   LAC_CUDA_PROBE_LINE == kWarp,
               "a warp looks at whole lines");
-static_assert(LAC_CUDA_PROBE_SAMPLES / LAC_CUDA_PROBE_WORDS < 1 << 16, "a block's nonzeros fit half a word");
+static_assert(LAC_CUDA_PROBE_SAMPLES / LAC_CUDA_PROBE_WORDS < 1 << 16 &&
+                  LAC_CUDA_PROBE_LINES / LAC_CUDA_PROBE_WORDS < 1 << 8 &&
+                  LAC_CUDA_PROBE_PIECES == LAC_CUDA_PROBE_LINES,
+              "a block's nonzeros, lines and pieces fit half a word; as many pieces a warp as lines");
 
 struct ProbeArgs {
     const void *x;
@@ -80,6 +83,33 @@ template <typename T> __device__ inline unsigned lines_with_any(const ProbeArgs 
     return any;
 }
 
+/* The same of whole pieces of PIECE_K x PIECE_ACROSS, if there are any. A lane looks at one of 4 x 8 equal
+ * parts of its piece. */
+template <typename T> __device__ inline unsigned pieces_with_any(const ProbeArgs &a)
+{
+    constexpr int kDown = LAC_CUDA_PIECE_K / 4, kAcross = LAC_CUDA_PIECE_ACROSS / 8;
+    const int64_t down = (a.k_by_rows ? a.rows : a.cols) / LAC_CUDA_PIECE_K,
+                  across = (a.k_by_rows ? a.cols : a.rows) / LAC_CUDA_PIECE_ACROSS;
+    const int64_t ls = a.k_by_rows ? a.rs : a.cs, as = a.k_by_rows ? a.cs : a.rs;
+    const int warp = blockIdx.x * (kProbeThreads / kWarp) + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    if (down == 0 || across == 0) return 0;
+    T x[kLinesPerWarp];
+#pragma unroll
+    for (int i = 0; i < kLinesPerWarp; i++) {
+        const uint64_t from = scramble(a.seed ^ (uint64_t)(warp * kLinesPerWarp + i) << 40),
+                       of = scramble(from ^ (uint64_t)lane << 48);
+        const int64_t k = share_of((uint32_t)(from >> 32), down) * LAC_CUDA_PIECE_K + lane / 8 * kDown +
+                          (int)(of % kDown),
+                      at = share_of((uint32_t)from, across) * LAC_CUDA_PIECE_ACROSS + lane % 8 * kAcross +
+                           (int)(of / kDown % kAcross);
+        x[i] = ((const T *)a.x)[k * ls + at * as];
+    }
+    unsigned any = 0;
+#pragma unroll
+    for (int i = 0; i < kLinesPerWarp; i++) any += __any_sync(kFull, x[i] != T(0));
+    return any;
+}
+
 /* Stratified: sample i is a pseudo-random element of the i-th of equal shares of x. One word per block, so
  * that no counter has to be zeroed before. Limit: latency, about 2 us. */
 template <typename T, bool kContents>
@@ -90,7 +120,7 @@ __global__ __launch_bounds__(kProbeThreads) void probe_sample(const ProbeArgs a)
     __syncthreads();
     const int64_t elements = a.rows * a.cols;
     const bool all = elements <= LAC_CUDA_PROBE_SAMPLES;
-    const unsigned any = kContents ? 0 : lines_with_any<T>(a);
+    const unsigned any = kContents ? 0 : lines_with_any<T>(a) + (pieces_with_any<T>(a) << 8);
     unsigned seen = 0;
 #pragma unroll 8
     for (int s = 0; s < kPerThread; s++) {
