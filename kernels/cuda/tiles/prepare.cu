@@ -17,8 +17,8 @@ constexpr int kTogether = 2;                       /* row groups                
 constexpr int kMarked = kTogether * kRowGroupRows; /* rows                             */
 static_assert(kSpan / kWarp * kTogether <= kWarps, "whole words, a warp each");
 
-/* How a lies: along k, so that a thread reads one element or four; or along the rows. */
-enum Layout { kByOne, kByFour, kAcross };
+/* How a lies, along k or along the rows, and whether a thread reads one element at a time or four. */
+enum Layout { kByOne, kByFour, kAcross, kAcrossByFour };
 
 /* any[row group][k] := 1 where an element of this thread's part of the rows is not zero. All loads are under
  * way together. */
@@ -44,6 +44,27 @@ __device__ inline void mark_by_four(const PackArgs<E> &g, int row0, int64_t k0, 
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (active[i]) any[q][at + i] = 1;
+    }
+}
+
+/* The same where a lies along its rows; m is a multiple of four. */
+template <typename E>
+__device__ inline void mark_across_by_four(const PackArgs<E> &g, int row0, int64_t k0, int (*any)[kSpan])
+{
+    constexpr int kFours = kMarked / 4, kAtOnce = kThreads / kFours, kLoads = kSpan / kAtOnce;
+    const int at = (int)threadIdx.x % kFours * 4, row = row0 + at;
+    Loaded<true, E> x[kLoads];
+#pragma unroll
+    for (int u = 0; u < kLoads; u++) {
+        const int64_t k = k0 + threadIdx.x / kFours + u * kAtOnce;
+        x[u].load(g.a + row + k * g.acs, 0, row < g.m && k < g.k ? 4 : 0);
+    }
+#pragma unroll
+    for (int u = 0; u < kLoads; u++) {
+        bool active = false;
+#pragma unroll
+        for (int i = 0; i < 4; i++) active |= x[u].at(i) != 0.0f;
+        if (active) any[at / kRowGroupRows][(int)threadIdx.x / kFours + u * kAtOnce] = 1;
     }
 }
 
@@ -102,6 +123,8 @@ __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ 
     __syncthreads();
     if (kLayout == kByFour)
         mark_by_four(g, row0, k0, any);
+    else if (kLayout == kAcrossByFour)
+        mark_across_by_four(g, row0, k0, any);
     else
         mark_by_one<kLayout == kAcross>(g, row0, k0, any);
     __syncthreads();
@@ -297,7 +320,8 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
 template <typename E> lac_status_t mark_tiles(const PackArgs<E> &g, cudaStream_t stream)
 {
     const bool across = g.ars == 1 && g.acs != 1,
-               four = g.acs == 1 && g.k % 4 == 0 && g.ars % 4 == 0 && aligned(g.a, 4 * sizeof(E));
+               four = (across || g.acs == 1) && (across ? g.m : g.k) % 4 == 0 &&
+                      (across ? g.acs : g.ars) % 4 == 0 && aligned(g.a, 4 * sizeof(E));
     const Launch mark = {
         dim3(unsigned(ceil_div(g.k, kSpan)), (unsigned)(g.s.tiles_m * kRowGroups / kTogether)),
         dim3(kThreads),
@@ -305,7 +329,7 @@ template <typename E> lac_status_t mark_tiles(const PackArgs<E> &g, cudaStream_t
         1,
         true,
         stream};
-    return launch(across ? mark_active<E, kAcross>
+    return launch(across ? four ? mark_active<E, kAcrossByFour> : mark_active<E, kAcross>
                   : four ? mark_active<E, kByFour>
                          : mark_active<E, kByOne>,
                   mark, g);
