@@ -248,6 +248,8 @@ void standin_check(const standin_launch_t *l)
         expect_matrix(l, "p.c", m, n, whole(l, "p.crs"), whole(l, "p.ccs"), element(whole(l, "p.out_dt")));
         if (!lac_cuda_tiles_aligned(dt, standin_pointer(l, "p.b"), n, whole(l, "p.ldb")))
             standin_breach("%s: b is not aligned", l->name);
+        if (standin_pointer(l, "p.b_columns"))
+            expect_matrix(l, "p.b_columns", k, n, 1, whole(l, "p.ld_columns"), element(dt));
         if (standin_pointer(l, "p.bits"))
             expect_room(l, "p.bits", 8 * whole(l, "p.bits_words") * (whole(l, "p.bits_transposed") ? n : m));
     }

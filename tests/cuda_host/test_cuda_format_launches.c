@@ -258,6 +258,7 @@ static void test_tiles_halves(void **state)
         lac_dt_t dt = i % 2 ? LAC_F16 : LAC_BF16, out = i < 2 ? dt : LAC_F32;
         lac_obj_t a = cuda_host_matrix(ctx, dt, m, k, k, 1, 0), b = cuda_host_matrix(ctx, dt, k, n, n, 1, 0),
                   bc = cuda_host_matrix(ctx, dt, k, n, 1, k, 0),
+                  off = cuda_host_matrix(ctx, dt, k, n, 1, k + 1, 0),
                   c = cuda_host_matrix(ctx, out, m, n, n, 1, 0),
                   odd = cuda_host_matrix(ctx, dt, k, n - 4, n - 4, 1, 0),
                   narrow = cuda_host_matrix(ctx, out, m, n - 4, n - 4, 1, 0),
@@ -271,9 +272,14 @@ static void test_tiles_halves(void **state)
         expect_pointer(l, "p.b", b.buf);
         expect_pointer(l, "p.c", c.buf);
         expect_bytes("tiles", "left", &a, &bc, &c, own + cuda_host_piece(2 * k * n));
-        l = cuda_host_launch(ctx, "tiles", &a, &bc, &c, "lac_cuda_tiles_run");
+        l = cuda_host_launch(ctx, "tiles", &a, &bc, &c, "lac_cuda_tiles_run"); /* the kernels transpose it */
+        assert_int_equal(standin_count("lac_cuda_copy"), 0);
+        EXPECT(l, "p.ldb p.ld_columns", n, k);
+        expect_pointer(l, "p.b_columns", bc.buf);
+        l = cuda_host_launch(ctx, "tiles", &a, &off, &c, "lac_cuda_tiles_run"); /* columns off 16 bytes */
         EXPECT(standin_find("lac_cuda_copy", 0), "x.dt dt rs cs", dt, dt, n, 1);
         expect_pointer(l, "p.b", standin_pointer(standin_find("lac_cuda_copy", 0), "out"));
+        expect_pointer(l, "p.b_columns", NULL);
         assert_int_equal(cuda_host_bytes(ctx, "tiles", "left", &a, &odd, &narrow), -1);
         assert_int_equal(cuda_host_bytes(ctx, "tiles", "left", &bytes, &b, &c), -1);
         lac_obj_t kept = cuda_host_matrix(ctx, dt, m, k, k, 1, 0);

@@ -146,8 +146,8 @@ template <typename E> inline void wgmma(E, float (&d)[64], uint64_t a, uint64_t 
     add_products(d, rows, true, [&](int k, int column) { return wgmma_strip_element<E>(b, k, column); });
 }
 
-/* A by strips, of k or of its rows, and B by strips of k. */
-template <bool kAlongRows, typename E>
+/* Both by strips, of k, or of A's rows and B's columns. */
+template <bool kAlongRows, bool kAlongColumns, typename E>
 inline void wgmma(E, float (&low)[64], float (&high)[64], uint64_t a, uint64_t b)
 {
     const int row = wgmma_row();
@@ -157,9 +157,11 @@ inline void wgmma(E, float (&low)[64], float (&high)[64], uint64_t a, uint64_t b
         rows[i / 16][k] =
             (double)(kAlongRows ? wgmma_strip_element<E>(a, k, r) : wgmma_strip_element<E>(a, r, k));
     }
-    add_products(low, rows, true, [&](int k, int column) { return wgmma_strip_element<E>(b, k, column); });
-    add_products(high, rows, true,
-                 [&](int k, int column) { return wgmma_strip_element<E>(b, k, 128 + column); });
+    const auto element = [&](int k, int column) {
+        return kAlongColumns ? wgmma_strip_element<E>(b, k, column) : wgmma_strip_element<E>(b, column, k);
+    };
+    add_products(low, rows, true, element);
+    add_products(high, rows, true, [&](int k, int column) { return element(k, 128 + column); });
 }
 
 template <int kRegisters> inline void registers_fewer() {}

@@ -40,6 +40,7 @@ struct Case {
     double b_density;       /* of pieces that are no zeros                   */
     lac_dt_t dt, out_dt;
     lac_cuda_form_t form;
+    bool b_by_columns; /* of two bytes */
 };
 
 std::string text(const Case &c)
@@ -47,7 +48,7 @@ std::string text(const Case &c)
     char b[256];
     snprintf(b, sizeof b,
              "%lldx%lldx%lld a=%s c=%s%s%s alpha=%g beta=%g zeros=%dx%d-%g spread=%d special=%g device=%d%s "
-             "at=%d,%d seed=%u B=%dx%d-%g rare=%d%s%s%s",
+             "at=%d,%d seed=%u B=%dx%d-%g rare=%d%s%s%s%s",
              (long long)c.m, (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
              c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.device_scalars ? " dev" : "",
              c.alpha, c.beta, c.zero_rows, c.zero_cols, c.density, c.spread, c.special, c.device,
@@ -56,7 +57,7 @@ std::string text(const Case &c)
              c.dt == LAC_F16    ? " f16"
              : c.dt == LAC_BF16 ? " bf16"
                                 : "",
-             c.out_dt == c.dt ? "" : " to f32");
+             c.out_dt == c.dt ? "" : " to f32", c.b_by_columns ? " b=cols" : "");
     return b;
 }
 
@@ -181,6 +182,19 @@ std::unique_ptr<Operands> make(const Case &c)
     return o;
 }
 
+/* b by columns, in memory of exactly that size; b by rows becomes what nobody has written. */
+std::unique_ptr<uint16_t, void (*)(void *)> by_columns(lac_cuda_tiles_t *p)
+{
+    p->ld_columns = (p->k + 7) / 8 * 8;
+    auto columns = memory<uint16_t>((p->n - 1) * p->ld_columns + p->k);
+    uint16_t *const b = (uint16_t *)p->b;
+    for (int64_t k = 0; k < p->k; k++)
+        for (int64_t j = 0; j < p->n; j++) columns.get()[j * p->ld_columns + k] = b[k * p->ldb + j];
+    memset(b, 0x7f, sizeof *b * (size_t)(p->k * p->ldb));
+    p->b_columns = columns.get();
+    return columns;
+}
+
 /* fn(p) with what p names as floats in the types that it says. */
 template <typename Fn> lac_status_t with_types(const Case &c, Operands &o, lac_cuda_tiles_t p, Fn fn)
 {
@@ -190,6 +204,8 @@ template <typename Fn> lac_status_t with_types(const Case &c, Operands &o, lac_c
         out(p.out_dt, o.out.data(), count), of_bias(p.out_dt, bias, bias ? biases : 0);
     p.a = a.at(o.a.data(), c.a_offset), p.b = b.at(o.b.get(), 0), p.c = out.at(o.out.data(), c.c_offset);
     if (bias) p.epilogue.bias = (const float *)of_bias.at(bias, 0);
+    std::unique_ptr<uint16_t, void (*)(void *)> columns(nullptr, free);
+    if (c.b_by_columns) columns = by_columns(&p);
     const lac_status_t status = fn(p);
     out.read(o.out.data(), count);
     return status;
@@ -457,7 +473,10 @@ void check_halves_apart()
     Case c = {};
     c.m = 128, c.n = 1024, c.k = 1536, c.alpha = 1.0f, c.seed = 1, c.device = 1;
     c.zero_rows = 64, c.zero_cols = 64, c.density = 0.5, c.b_rows = c.b_cols = 1, c.b_density = 1.0;
-    for (c.a_offset = 0; c.a_offset < 2; c.a_offset++) check(in_two_bytes(c));
+    for (c.a_offset = 0; c.a_offset < 2; c.a_offset++) {
+        c.b_by_columns = c.a_offset > 0;
+        check(in_two_bytes(c));
+    }
 }
 
 /* a as it lies, by rows and by columns: blocks of zeros, a last step and a last tile that are not whole, k
@@ -475,7 +494,10 @@ void check_unpacked(bool quick)
         c.zero_rows = 128, c.zero_cols = t % 3 ? 64 : 128, c.density = t == 7 ? 0.0 : 0.5;
         c.b_rows = c.b_cols = 1, c.b_density = 1.0, c.device = t / 2 % 2;
         c.special = t == 8 ? INFINITY : t == 9 ? NAN : 0.0f;
-        check(in_two_bytes(c));
+        for (int columns = 0; columns < 2; columns++) {
+            c.b_by_columns = columns;
+            check(in_two_bytes(c));
+        }
     }
 }
 
@@ -528,7 +550,7 @@ int main(int argc, char **argv)
         if (t % 4 == 1) c.m = 1 + c.m % 140, c.n = 1 + c.n % 140, c.k += 1024;
         check(c);
         if (t % 2) continue;
-        c.n = (c.n + 63) / 64 * 64;
+        c.n = (c.n + 63) / 64 * 64, c.b_by_columns = t % 4 == 2;
         check(in_two_bytes(c));
     }
     printf("test_emulated_tiles: %d checks, %d failures\n", checks, failures);

@@ -38,7 +38,12 @@
 #define WHOLE_MORE  1.25
 
 /* How W comes to the kernel. */
-typedef enum w_source { AS_IT_LIES, COPIED, TRANSPOSED } w_source_t;
+typedef enum w_source {
+    AS_IT_LIES,
+    COPIED,
+    BY_COLUMNS, /* as it lies, too; by rows in the workspace only where the kernels find that they pack S */
+    TRANSPOSED
+} w_source_t;
 
 /* The type that both operands are multiplied in. */
 static lac_dt_t type_of(const lac_sided_t *s)
@@ -63,7 +68,10 @@ static w_source_t w_source_of(const lac_problem_t *p, const lac_sided_t *s)
     lac_dt_t dt = type_of(s);
     bool by_rows = s->w->dt == dt && s->wrs >= 0 && (s->wcs == 1 || s->n == 1);
     if (by_rows && lac_cuda_tiles_aligned(dt, s->w->buf, s->n, s->wrs)) return AS_IT_LIES;
-    return lac_sided_w_layout(p, s) == LAC_W_PACKED && s->n % piece_of(s) == 0 ? COPIED : TRANSPOSED;
+    if (lac_sided_w_layout(p, s) == LAC_W_PACKED && s->n % piece_of(s) == 0) return COPIED;
+    bool columns = lac_is_half(dt) && s->wrs == 1 && s->wcs >= s->k && s->wcs % piece_of(s) == 0 &&
+                   (uintptr_t)s->w->buf % 16 == 0;
+    return columns ? BY_COLUMNS : TRANSPOSED;
 }
 
 static int64_t transposed_ld(const lac_sided_t *s)
@@ -75,7 +83,7 @@ static int64_t transposed_ld(const lac_sided_t *s)
 static size_t transposed_bytes(const lac_sided_t *s, w_source_t w_source)
 {
     size_t size = lac_dt_size(type_of(s));
-    return w_source == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)transposed_ld(s) * size) : 0;
+    return w_source >= BY_COLUMNS ? lac_cuda_piece((size_t)s->k * (size_t)transposed_ld(s) * size) : 0;
 }
 
 /* S may have any strides; only bytes and sparse formats are expanded. */
@@ -185,8 +193,10 @@ static double multiply_us(const lac_problem_t *p, const lac_sided_t *s, const la
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double copied =
-        2.0 * (double)transposed_bytes(&s, w_source_of(p, &s)) + 3.0 * (double)densified_bytes(p, &s);
+    w_source_t w_source = w_source_of(p, &s);
+    size_t transposed =
+        w_source == BY_COLUMNS && whole_fraction(&s) >= 0 ? 0 : transposed_bytes(&s, w_source);
+    double copied = 2.0 * (double)transposed + 3.0 * (double)densified_bytes(p, &s);
     bool half = lac_is_half(type_of(&s));
     double read = half ? HALF_PACK * 4.0 : 8.0, written = half ? HALF_PACK * 2.0 : 6.0,
            planes = in_f16(p, &s) ? 8.0 * (double)s.k * (double)s.n : 0.0,
@@ -233,10 +243,15 @@ static lac_status_t lay_out_w(lac_exec_t *exec, const lac_sided_t *s, const lac_
 {
     product->b = copy ? copy->val : s->w->buf;
     product->ldb = copy ? s->n : s->wrs;
-    if (w_source != TRANSPOSED) return LAC_OK;
+    if (w_source < BY_COLUMNS) return LAC_OK;
     lac_cuda_matrix_t w = {s->w->dt, s->w->buf, s->k, s->n, s->wrs, s->wcs};
     product->b = memory;
     product->ldb = transposed_ld(s);
+    if (w_source == BY_COLUMNS) {
+        product->b_columns = s->w->buf;
+        product->ld_columns = s->wcs;
+        return LAC_OK;
+    }
     return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, product->dt, memory, transposed_ld(s), 1, exec->stream),
                              "tiles");
 }

@@ -50,7 +50,7 @@ static_assert(kTileRows % kSide == 0 && kThreads * kEach * kEach == kSide * kSid
 
 template <typename E> struct FixupArgs {
     const E *a, *b;
-    int64_t ars, acs, ldb;
+    int64_t ars, acs, brs, bcs;
     int k;
     bool bits;
     TilesOut<E> out;
@@ -92,7 +92,7 @@ template <typename E> __device__ inline void bring_part(const FixupArgs<E> &g, c
         const bool in_a = part.row0 + row < g.out.m && k0 + l < g.k;
         const bool in_b = part.col0 + col < g.out.n && k0 + line < g.k;
         part.a[l][row] = in_a ? event_value(g.a[(part.row0 + row) * g.ars + (k0 + l) * g.acs]) : 0.0f;
-        part.b[line][col] = in_b ? event_value(g.b[(k0 + line) * g.ldb + part.col0 + col]) : 0.0f;
+        part.b[line][col] = in_b ? event_value(g.b[(k0 + line) * g.brs + (part.col0 + col) * g.bcs]) : 0.0f;
     }
 }
 
@@ -190,11 +190,13 @@ extern "C" lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *wo
     using namespace lacuna;
     return with_number_type(p->dt, [&](auto element) {
         using E = decltype(element);
+        const bool columns = p->b_columns != nullptr;
         const FixupArgs<E> g = {(const E *)p->a,
-                                (const E *)p->b,
+                                (const E *)(columns ? p->b_columns : p->b),
                                 p->ars,
                                 p->acs,
-                                p->ldb,
+                                columns ? 1 : p->ldb,
+                                columns ? p->ld_columns : 1,
                                 (int)p->k,
                                 p->bits != nullptr,
                                 tiles_out<E>(p),

@@ -71,6 +71,7 @@ lac_status_t run_panel(lac_cuda_tiles_t panel, const TilesSpace &space, const Li
     if (status == LAC_OK && !packed)
         status = mark_steps(&panel, lines.of_a || lines.of_b, panel.room, of_a, stream);
     if (status == LAC_OK && may_be_unpacked(&panel)) status = multiply_unpacked(&panel, workspace, stream);
+    if (status == LAC_OK && panel.b_columns) status = transpose_b(&panel, lines.a, stream);
     if (status == LAC_OK && !packed) status = list_steps(&panel, panel.room, of_a, stream);
     if (status == LAC_OK && lines.of_b)
         status = packed ? pack_planes(&panel, space.planes, stream)

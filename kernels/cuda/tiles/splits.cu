@@ -208,6 +208,50 @@ template <bool kWhole> __device__ inline void split_rows(const PlanesArgs &g, in
     }
 }
 
+/* b of two bytes by rows, from b by columns. */
+
+constexpr int kSquare = 64, kSquarePitch = kSquare + 2; /* elements; few lanes meet in a bank */
+static_assert(kSquare == 2 * kWarp, "two neighbours a lane");
+
+struct TransposeArgs {
+    TilesPacked s;
+    const uint16_t *from;
+    uint16_t *to;
+    int64_t ld_from, ld_to;
+    int n, k;
+};
+
+/* Grid (squares along n, along k). Bytes: b once each way. */
+__global__ __launch_bounds__(kThreads) void transpose_columns(const __grid_constant__ TransposeArgs g)
+{
+    __shared__ uint16_t square[kSquare][kSquarePitch];
+    const int n0 = (int)blockIdx.x * kSquare, k0 = (int)blockIdx.y * kSquare, warp = (int)threadIdx.x / kWarp,
+              two = (int)threadIdx.x % kWarp * 2;
+    dependency_wait();
+    dependents_launch();
+    if (takes_unpacked(g.s)) return;
+    uint32_t both[kSquare / kWarps];
+#pragma unroll
+    for (int i = 0; i < kSquare / kWarps; i++) {
+        const int n = n0 + i * kWarps + warp, k = k0 + two;
+        const uint16_t *const from = g.from + n * g.ld_from + k;
+        both[i] = n >= g.n || k >= g.k ? 0 : k + 1 < g.k ? *(const uint32_t *)from : *from;
+    }
+#pragma unroll
+    for (int i = 0; i < kSquare / kWarps; i++) {
+        uint16_t *const at = square[i * kWarps + warp] + two;
+        *(uint32_t *)at = both[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kSquare / kWarps; i++) {
+        const int k = i * kWarps + warp, n = n0 + two; /* n is a multiple of eight */
+        if (k0 + k < g.k && n < g.n)
+            *(uint32_t *)(g.to + (k0 + k) * g.ld_to + n) =
+                (uint32_t)square[two + 1][k] << 16 | square[two][k];
+    }
+}
+
 constexpr int kBlocks = 4; /* on a multiprocessor */
 
 template <typename E, bool kAlongRows>
@@ -310,6 +354,14 @@ lac_status_t pack_planes(const lac_cuda_tiles_t *p, const Planes &planes, lac_cu
 {
     return launch(p->n % kPlaneStrip ? split_planes<false> : split_planes<true>,
                   launch_of(blocks_of(planes, p->k), stream), planes_args(p, planes));
+}
+
+lac_status_t transpose_b(const lac_cuda_tiles_t *p, const TilesPacked &a, lac_cuda_stream_t stream)
+{
+    const TransposeArgs g = {
+        a, (const uint16_t *)p->b_columns, (uint16_t *)p->b, p->ld_columns, p->ldb, (int)p->n, (int)p->k};
+    const dim3 grid((unsigned)ceil_div(p->n, kSquare), (unsigned)ceil_div(p->k, kSquare));
+    return launch(transpose_columns, {grid, dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }
 
 lac_status_t pack_both(const lac_cuda_tiles_t *p, const Planes &planes, int64_t room, void *memory,

@@ -344,6 +344,8 @@ lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cud
 /* Of elements of two bytes, where takes_unpacked. */
 bool may_be_unpacked(const lac_cuda_tiles_t *p);
 lac_status_t multiply_unpacked(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+/* b by rows from b by columns, where its product is not taken unpacked. */
+lac_status_t transpose_b(const lac_cuda_tiles_t *p, const TilesPacked &a, lac_cuda_stream_t stream);
 /* Marks, lists and splits of lac_cuda_tiles_pack. `beside`: what was launched last, find_scales, when all
  * before was done. */
 lac_status_t mark_steps(const lac_cuda_tiles_t *p, bool beside, int64_t room, void *memory,

@@ -18,7 +18,8 @@ static_assert(kConsumers * kGroup == kHolders && kConsumers * kWgmmaRows == kTil
                   kConsumers * kConsumerRegisters + kProducerRegisters <= 512,
               "who holds a tile; 65536 registers");
 
-/* A stage: strips of 64 columns of b's rows, then a, by rows of 64 k, or along its rows in strips of 64. */
+/* A stage: strips of 64 columns of b's rows, or its columns of 64 k; then a, by rows of 64 k, or along its
+ * rows in strips of 64. */
 constexpr int kStripBytes = kWholeStep * kStripLine;
 constexpr int kStrips = kWide * kTileCols / kStripCols, kStripsOfA = kTileRows / kStripCols;
 constexpr int kStageB = kStrips * kStripBytes, kStageBytes = kStageB + kStripsOfA * kStripBytes;
@@ -104,7 +105,7 @@ __device__ inline void order_tiles(const TilesPacked &s, int (&order)[kMostOrder
 }
 
 /* Fills stages, a warp: the steps of work after work, which blocks come for as they get ready. */
-template <typename E, bool kAlongRows> struct Filling {
+template <typename E, bool kAlongRows, bool kAlongK> struct Filling {
     const UnpackedArgs<E> &g;
     const Stages &st;
     int (&order)[kMostOrdered];
@@ -135,8 +136,13 @@ template <typename E, bool kAlongRows> struct Filling {
         } else {
             copy_tile(a, &g.a, row, k, full);
         }
+        if constexpr (kAlongK) {
+            copy_tile(b, &g.b, col, k, full);
+        } else {
 #pragma unroll
-        for (int i = 0; i < kStrips; i++) copy_tile(b + i * kStripBytes, &g.b, k, col + i * kStripCols, full);
+            for (int i = 0; i < kStrips; i++)
+                copy_tile(b + i * kStripBytes, &g.b, k, col + i * kStripCols, full);
+        }
     }
     __device__ int steps_of(int m) const
     {
@@ -188,21 +194,22 @@ __device__ __forceinline__ void keep_all(BlockSums &sums)
 }
 
 /* sums += a step's products for this warpgroup's rows, some time before wgmma_wait. */
-template <typename E, bool kAlongRows>
+template <typename E, bool kAlongRows, bool kAlongK>
 __device__ __forceinline__ void multiply_step(BlockSums &sums, uint64_t a, uint64_t b, int stage)
 {
-    constexpr int kNextA = kAlongRows ? kDepth * kStripLine : kDepth * 2, kNextB = kDepth * kStripLine;
+    constexpr int kNextA = kAlongRows ? kDepth * kStripLine : kDepth * 2,
+                  kNextB = kAlongK ? kDepth * 2 : kDepth * kStripLine;
     wgmma_fence();
 #pragma unroll
     for (int d = 0; d < kDepths; d++)
-        wgmma<kAlongRows>(E(), sums[0], sums[1], wgmma_further(a, stage * kStageBytes + d * kNextA),
-                          wgmma_further(b, stage * kStageBytes + d * kNextB));
+        wgmma<kAlongRows, !kAlongK>(E(), sums[0], sums[1], wgmma_further(a, stage * kStageBytes + d * kNextA),
+                                    wgmma_further(b, stage * kStageBytes + d * kNextB));
     wgmma_commit();
 }
 
 /* The sums of a work, and which it is. A step is begun before the one before it is done, whose stage is free
  * then. */
-template <typename E, bool kAlongRows>
+template <typename E, bool kAlongRows, bool kAlongK>
 __device__ __forceinline__ Work consume_steps(const Stages &st, uint64_t a, uint64_t b, Place *place,
                                               BlockSums &sums)
 {
@@ -218,7 +225,7 @@ __device__ __forceinline__ Work consume_steps(const Stages &st, uint64_t a, uint
         place->go_on();
         head = st.heads[stage];
         if (head.marks & mine) {
-            multiply_step<E, kAlongRows>(sums, a, b, stage);
+            multiply_step<E, kAlongRows, kAlongK>(sums, a, b, stage);
             wgmma_wait<1>();
         } else {
             wgmma_wait<0>();
@@ -232,7 +239,7 @@ __device__ __forceinline__ Work consume_steps(const Stages &st, uint64_t a, uint
     return {head.m, head.n, head.split, 0, 0};
 }
 
-template <typename E, bool kAlongRows>
+template <typename E, bool kAlongRows, bool kAlongK>
 __device__ __forceinline__ void consume(const UnpackedArgs<E> &g, const Stages &st)
 {
     const int mine = (int)threadIdx.x / kGroup;
@@ -244,7 +251,7 @@ __device__ __forceinline__ void consume(const UnpackedArgs<E> &g, const Stages &
     const TileEnds<E> ends(g.out, g.boxed, g.s, st.b(kStages));
     for (;;) {
         BlockSums sums;
-        const Work work = consume_steps<E, kAlongRows>(st, a, b, &place, sums);
+        const Work work = consume_steps<E, kAlongRows, kAlongK>(st, a, b, &place, sums);
         if (work.m == kNoWork) break;
 #pragma unroll
         for (int at = 0; at < kWide; at++) {
@@ -256,7 +263,8 @@ __device__ __forceinline__ void consume(const UnpackedArgs<E> &g, const Stages &
     ends.end_all();
 }
 
-/* c := beta c + alpha a b; a[m, k] and b[k, n], by rows, as they lie; kAlongRows: a by columns.
+/* c := beta c + alpha a b; a[m, k] and b[k, n], both by rows, or kAlongRows: a by columns; kAlongK: b by
+ * columns.
  *
  * Mapping   a block per multiprocessor comes for two neighbouring tiles of 128 x 128, or a part of their
  *           steps of 64 k, whenever it has done its last ones. One warp has the copy engine fill stages with
@@ -266,7 +274,7 @@ __device__ __forceinline__ void consume(const UnpackedArgs<E> &g, const Stages &
  * Order     k ascending, all in the tensor cores; parts in ascending order. Whoever does a work does the
  * same.
  */
-template <typename E, bool kAlongRows>
+template <typename E, bool kAlongRows, bool kAlongK>
 __global__ __launch_bounds__(kThreads, 1) void multiply_whole_steps(const __grid_constant__ UnpackedArgs<E> g)
 {
     LACUNA_DYNAMIC_SHARED(unsigned char, dynamic);
@@ -287,10 +295,11 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_whole_steps(const __grid
     if (!takes_unpacked(g.packed)) return;
     if (threadIdx.x >= kConsumers * kGroup) {
         registers_fewer<kProducerRegisters>();
-        if (threadIdx.x < kConsumers * kGroup + kWarp) Filling<E, kAlongRows>{g, st, order, {}}.do_all();
+        if (threadIdx.x < kConsumers * kGroup + kWarp)
+            Filling<E, kAlongRows, kAlongK>{g, st, order, {}}.do_all();
     } else {
         registers_more<kConsumerRegisters>();
-        consume<E, kAlongRows>(g, st);
+        consume<E, kAlongRows, kAlongK>(g, st);
     }
 }
 
@@ -309,15 +318,21 @@ lac_status_t run_unpacked(const lac_cuda_tiles_t *p, void *workspace, cudaStream
                          boxed_output<E>(p),
                          tiles_packed(p->dt, p->m, p->k, p->room, (void *)p->packed),
                          tiles_space(p->dt, p->m, p->n, p->k, workspace)};
-    const E *const a = (const E *)p->a, *const b = (const E *)p->b;
+    const E *const a = (const E *)p->a;
     const bool described =
         (along ? make_tensor_map(&g.a, a, p->k, p->m, p->acs, kWholeStep, kStripCols, true)
                : make_tensor_map(&g.a, a, p->m, p->k, p->ars, kTileRows, kWholeStep, true)) &&
-        make_tensor_map(&g.b, b, p->k, p->n, p->ldb, kWholeStep, kStripCols, true);
+        (p->b_columns
+             ? make_tensor_map(&g.b, (const E *)p->b_columns, p->n, p->k, p->ld_columns, kWide * kTileCols,
+                               kWholeStep, true)
+             : make_tensor_map(&g.b, (const E *)p->b, p->k, p->n, p->ldb, kWholeStep, kStripCols, true));
     if (!described) return LAC_ERR_INTERNAL;
     const int64_t blocks = min<int64_t>(current_device().sms, (int64_t)g.s.works * g.s.splits);
-    return launch(along ? multiply_whole_steps<E, true> : multiply_whole_steps<E, false>,
-                  {dim3((unsigned)blocks), dim3(kThreads), kShared, 1, true, stream}, g);
+    const auto kernel =
+        p->b_columns ? along ? multiply_whole_steps<E, true, true> : multiply_whole_steps<E, false, true>
+        : along ? multiply_whole_steps<E, true, false>
+                     : multiply_whole_steps<E, false, false>;
+    return launch(kernel, {dim3((unsigned)blocks), dim3(kThreads), kShared, 1, true, stream}, g);
 }
 
 } // namespace

@@ -126,8 +126,8 @@ LACUNA_WGMMA_STRIPS(F16, "f16")
 #undef LACUNA_WGMMA_STRIPS
 
 /* The same with N of 256, the sums of its first 128 columns apart from those of the others, and both operands
- * as wgmma_strips has them: A, of 64 rows, k by k, where kAlongRows; else row by row, and 16 k lie in 32
- * bytes of each row's 128. */
+ * as wgmma_strips has them, k by k: A, of 64 rows, where kAlongRows, B where kAlongColumns; else row by row,
+ * or column by column, and 16 k lie in 32 bytes of each one's 128. */
 #define LACUNA_TEN(t)                                                                                        \
     "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9"
 #define LACUNA_FIRST_128                                                                                     \
@@ -135,15 +135,15 @@ LACUNA_WGMMA_STRIPS(F16, "f16")
     ", " LACUNA_TEN(1) ", " LACUNA_TEN(2) ", " LACUNA_TEN(3) ", " LACUNA_TEN(4) ", " LACUNA_TEN(             \
         5) ", " LACUNA_TEN(6) ", " LACUNA_TEN(7) ", " LACUNA_TEN(8) ", " LACUNA_TEN(9) ", " LACUNA_TEN(10) ", " LACUNA_TEN(11) ", %120, %121, %122, %123, %124, %125, %126, %127"
 #define LACUNA_WGMMA_WIDE(type, name)                                                                        \
-    template <bool kAlongRows>                                                                               \
+    template <bool kAlongRows, bool kAlongColumns>                                                           \
     __device__ inline void wgmma(type, float(&low)[64], float(&high)[64], uint64_t a, uint64_t b)            \
     {                                                                                                        \
         asm volatile("{\n.reg .pred p;\nsetp.eq.u32 p, 1, 1;\n"                                              \
                      "wgmma.mma_async.sync.aligned.m64n256k16.f32." name "." name " {" LACUNA_FIRST_128      \
-                     "}, %128, %129, p, 1, 1, %130, 1;\n}"                                                   \
+                     "}, %128, %129, p, 1, 1, %130, %131;\n}"                                                \
                      : LACUNA_OF_32(low, 0), LACUNA_OF_32(low, 32), LACUNA_OF_32(high, 0),                   \
                        LACUNA_OF_32(high, 32)                                                                \
-                     : "l"(a), "l"(b), "n"((int)kAlongRows));                                                \
+                     : "l"(a), "l"(b), "n"((int)kAlongRows), "n"((int)kAlongColumns));                       \
     }
 LACUNA_WGMMA_WIDE(BF16, "bf16")
 LACUNA_WGMMA_WIDE(F16, "f16")
