@@ -499,6 +499,10 @@ void check_unpacked(bool quick)
             check(in_two_bytes(c));
         }
     }
+    Case c = {}; /* columns of c in whole pieces, but not full */
+    c.m = 45, c.n = 200, c.k = 128, c.alpha = 1.0f, c.c_by_columns = c.padded = true;
+    c.zero_rows = c.zero_cols = c.b_rows = c.b_cols = 1, c.density = c.b_density = 1.0;
+    for (c.device = 0; c.device < 2; c.device++) check(in_two_bytes(c));
 }
 
 /* An element that f16 cannot hold, of either operand, most often where no sample of its line sees it. */

@@ -18,8 +18,8 @@ namespace lacuna
 constexpr int kBoxSide = 64, kBoxBytes = kBoxSide * kBoxSide * 2, kBoxes = kTileCols / kBoxSide;
 static_assert(kBoxSide == kWgmmaRows, "a warpgroup's");
 
-/* c where its rows, or its columns (`down`), are whole pieces of 16 bytes; `here`: they are, and its type is
- * that of the operands. */
+/* c where its rows, or its columns (`down`), are whole pieces of 16 bytes, and lie so many apart; `here`:
+ * they do, and its type is that of the operands. Of lines of 45 elements the copy engine wrote one more. */
 struct BoxedOutput {
     CUtensorMap map;
     bool here, down;
@@ -31,7 +31,7 @@ template <typename E> BoxedOutput boxed_output(const lac_cuda_tiles_t *p)
     o.down = p->ccs != 1;
     const int64_t ld = o.down ? p->ccs : p->crs, lines = o.down ? p->n : p->m, across = o.down ? p->m : p->n;
     o.here = p->out_dt == p->dt && (p->crs == 1 || p->ccs == 1) && ld > 0 && ld % kPiece == 0 &&
-             aligned(p->c, 16) &&
+             across % kPiece == 0 && aligned(p->c, 16) &&
              make_tensor_map(&o.map, (const E *)p->c, lines, across, ld, kBoxSide, kBoxSide, true);
     return o;
 }
