@@ -23,16 +23,11 @@
 #define ROW_US    0.15e-6 /* each row of such a column                                         */
 #define TAIL      0.25    /* of the shorter of two things that overlap                         */
 
-static lac_side_t short_side(const lac_problem_t *p)
-{
-    return p->m <= p->n ? LAC_SIDE_LEFT : LAC_SIDE_RIGHT;
-}
-
 /* The same problem with so many of S's elements nonzero. */
 static lac_problem_t with_density(const lac_problem_t *p, double density)
 {
     lac_problem_t known = *p;
-    lac_operand_t *s = short_side(p) == LAC_SIDE_RIGHT ? &known.b : &known.a;
+    lac_operand_t *s = lac_cuda_stream_side(p) == LAC_SIDE_RIGHT ? &known.b : &known.a;
     s->density = density;
     s->k_active = s->blocks_active = -1.0;
     return known;
@@ -47,13 +42,13 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     (void)route;
     lac_problem_t known = with_density(p, ASSUMED);
-    lac_sided_t s = lac_sided(&known, short_side(p));
+    lac_sided_t s = lac_sided(&known, lac_cuda_stream_side(p));
     lac_refusal_t refusal = lac_cuda_stream_refusal(p);
     if (refusal == LAC_FITS) refusal = lac_sparse_refusal(&known, &s, 0);
     if (refusal != LAC_FITS) return refusal;
     if (p->dt == LAC_F64) return LAC_REFUSED_DOUBLES;
     if (s.m > ROWS_MAX || s.n < COLUMNS) return LAC_REFUSED_NOT_SHORT;
-    s = lac_sided(p, short_side(p));
+    s = lac_sided(p, lac_cuda_stream_side(p));
     if (s.s->formats || s.s->known > LAC_KNOWN_PROBED) return LAC_REFUSED_DENSITY_KNOWN;
     if (p->settings.fixed_sums) return LAC_REFUSED_SUMS_FIXED;
     return s.m * s.k <= LAC_CUDA_ADAPTIVE_MOST ? LAC_FITS : LAC_REFUSED_INDEX_RANGE;
@@ -73,7 +68,7 @@ static double listed_us(const lac_sided_t *s, const lac_machine_t *machine)
 static double gathered_us(const lac_problem_t *p, double density, const lac_machine_t *machine)
 {
     lac_problem_t known = with_density(p, density);
-    lac_sided_t s = lac_sided(&known, short_side(p));
+    lac_sided_t s = lac_sided(&known, lac_cuda_stream_side(p));
     double gather = order_of(&s) == LAC_CUDA_ROWS ? lac_cuda_gather_us(&s, machine) : listed_us(&s, machine);
     return machine->cuda_launch_us + machine->cuda_pdl_us + gather + EXITS_US;
 }
@@ -87,7 +82,7 @@ static double streamed_us(const lac_problem_t *p, const lac_machine_t *machine)
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     (void)route;
-    lac_sided_t s = lac_sided(p, short_side(p));
+    lac_sided_t s = lac_sided(p, lac_cuda_stream_side(p));
     double streamed = streamed_us(p, machine),
            gathered = gathered_us(p, s.s->density < 0 ? ASSUMED : s.s->density, machine);
     if (gathered > streamed) gathered = streamed;
@@ -117,7 +112,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                         lac_outcome_t *out)
 {
     (void)out;
-    lac_sided_t s = lac_sided(p, short_side(p));
+    lac_sided_t s = lac_sided(p, lac_cuda_stream_side(p));
     void *memory;
     lac_status_t status = lac_cuda_work(exec, bytes(route, p), &memory);
     if (status || exec->preparing) return status;

@@ -33,7 +33,9 @@ static inline bool lac_cuda_fits_index(int64_t x)
 /* Their table, in the order of a tie, the fallback last. */
 const lac_route_t *const *lac_cuda_routes(int *count);
 
-/* The stream route as a part of another: why it does not apply, its time, and what it multiplies, S aside. */
+/* The stream route as a part of another: why it does not apply, its time, and what it multiplies, S aside,
+ * which is the operand of that side. */
+lac_side_t lac_cuda_stream_side(const lac_problem_t *p);
 lac_refusal_t lac_cuda_stream_refusal(const lac_problem_t *p);
 double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine);
 lac_cuda_product_t lac_cuda_stream_product(const lac_problem_t *p);

@@ -83,6 +83,11 @@ static lac_cuda_dense_t dense_of(const lac_sided_t *s)
     return (lac_cuda_dense_t){s->s->dt, s->s->buf, s->srs, s->scs, 1.0};
 }
 
+lac_side_t lac_cuda_stream_side(const lac_problem_t *p)
+{
+    return sided(p).s == &p->b ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT;
+}
+
 lac_cuda_product_t lac_cuda_stream_product(const lac_problem_t *p)
 {
     lac_sided_t s = sided(p);

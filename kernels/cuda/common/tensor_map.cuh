@@ -78,7 +78,8 @@ __device__ inline void copy_tile(void *to, const CUtensorMap *map, int row, int 
 #endif
 }
 
-/* The same the other way; what lies outside the matrix is not written. Closed by stores_commit. */
+/* The same the other way; what lies outside the matrix is not written, but for what is left of the last 16
+ * bytes of a row (H200, CUDA 13.0). Closed by stores_commit. */
 __device__ inline void store_tile(const void *from, const CUtensorMap *map, int row, int col)
 {
 #if __CUDA_ARCH__ >= 900

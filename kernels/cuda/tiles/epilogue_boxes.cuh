@@ -19,7 +19,7 @@ constexpr int kBoxSide = 64, kBoxBytes = kBoxSide * kBoxSide * 2, kBoxes = kTile
 static_assert(kBoxSide == kWgmmaRows, "a warpgroup's");
 
 /* c where its rows, or its columns (`down`), are whole pieces of 16 bytes, and lie so many apart; `here`:
- * they do, and its type is that of the operands. Of lines of 45 elements the copy engine wrote one more. */
+ * they do, and its type is that of the operands. */
 struct BoxedOutput {
     CUtensorMap map;
     bool here, down;
