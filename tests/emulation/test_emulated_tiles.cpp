@@ -505,6 +505,15 @@ void check_unpacked(bool quick)
     for (c.device = 0; c.device < 2; c.device++) check(in_two_bytes(c));
 }
 
+/* Floats by columns of a, four of which are read at a time; row groups of their own k. */
+void check_columns()
+{
+    Case c = {};
+    c.m = 136, c.n = 40, c.k = 100, c.alpha = 1.0f, c.a_by_columns = true, c.seed = 3;
+    c.zero_rows = 32, c.zero_cols = 1, c.density = 0.3, c.b_rows = c.b_cols = 1, c.b_density = 1.0;
+    for (c.device = 0; c.device < 2; c.device++) check(c);
+}
+
 /* An element that f16 cannot hold, of either operand, most often where no sample of its line sees it. */
 void check_rests()
 {
@@ -542,6 +551,7 @@ int main(int argc, char **argv)
     check_refused(random_case(first, largest));
     check_halves_apart();
     check_unpacked(quick);
+    check_columns();
     check_rests();
     for (int t = 0; t < cases; t++) {
         Case c = random_case(first + (unsigned)t, largest);
