@@ -488,8 +488,8 @@ typedef struct lac_cuda_tiles {
     lac_dt_t dt;          /* of a and b                                                         */
     lac_dt_t out_dt;      /* of c and of the bias: dt, to which sums are rounded once, or LAC_F32 */
     lac_cuda_form_t form; /* of f32; of what was packed, that which it was packed for */
-    /* Of two bytes, NULL or where b lies by columns, element (k, j) at b_columns[j * ld_columns + k], columns in
-     * whole pieces of 16 bytes. Then b is memory for it by rows, which is written where it is wanted. */
+    /* Of two bytes, NULL or where b lies by columns, element (k, j) at b_columns[j * ld_columns + k], columns
+     * in whole pieces of 16 bytes. Then b is memory for it by rows, which is written where it is wanted. */
     const void *b_columns;
     int64_t ld_columns;
 } lac_cuda_tiles_t;

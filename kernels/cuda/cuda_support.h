@@ -142,8 +142,8 @@ lac_status_t lac_cuda_tile_bits(const lac_cuda_matrix_t *x, const lac_cuda_tilin
  * LAC_CUDA_PROBE_SAMPLES elements), and how many of LAC_CUDA_PROBE_LINES pseudo-random lines of k (rows of x
  * where k_by_rows, else columns) have any among LAC_CUDA_PROBE_LINE elements. Writes, into pinned host
  * memory, LAC_CUDA_PROBE_WORDS words of (mark << 32 | such pieces << 24 | such lines << 16 | nonzeros), what
- * each block saw; pieces: of LAC_CUDA_PROBE_PIECES of so many k and so much of x's other extent, that have any
- * among LAC_CUDA_PROBE_LINE elements. */
+ * each block saw; pieces: of LAC_CUDA_PROBE_PIECES of so many k and so much of x's other extent, that have
+ * any among LAC_CUDA_PROBE_LINE elements. */
 #define LAC_CUDA_PROBE_WORDS   16
 #define LAC_CUDA_PROBE_SAMPLES 65536
 #define LAC_CUDA_PROBE_LINES   256
