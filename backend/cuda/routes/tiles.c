@@ -70,7 +70,7 @@ static w_source_t w_source_of(const lac_problem_t *p, const lac_sided_t *s)
     if (by_rows && lac_cuda_tiles_aligned(dt, s->w->buf, s->n, s->wrs)) return AS_IT_LIES;
     if (lac_sided_w_layout(p, s) == LAC_W_PACKED && s->n % piece_of(s) == 0) return COPIED;
     bool columns = lac_is_half(dt) && s->wrs == 1 && s->wcs >= s->k && s->wcs % piece_of(s) == 0 &&
-                   (uintptr_t)s->w->buf % 16 == 0;
+                   lac_cuda_fits_index(s->wcs) && (uintptr_t)s->w->buf % 16 == 0;
     return columns ? BY_COLUMNS : TRANSPOSED;
 }
 
@@ -141,8 +141,9 @@ static double whole_fraction(const lac_sided_t *s)
 {
     const lac_operand_t *x = s->s;
     bool along = s->srs == 1 || s->scs == 1;
-    lac_inc_t ld = s->scs == 1 ? s->srs : s->scs;
-    if (!lac_is_half(type_of(s)) || !along || ld % piece_of(s) || (uintptr_t)x->buf % 16) return -1.0;
+    lac_inc_t ld = s->scs == 1 ? s->srs : s->scs, line = s->scs == 1 ? s->k : s->m;
+    if (!lac_is_half(type_of(s)) || !along || ld < line || ld % piece_of(s) || (uintptr_t)x->buf % 16)
+        return -1.0;
     double whole = x->blocks_active > 0
                        ? x->blocks_active
                        : lac_active_fraction(x->density, LAC_BLOCK_K * (double)LAC_CUDA_TILES_SIDE);

@@ -340,8 +340,8 @@ lac_status_t run_unpacked(const lac_cuda_tiles_t *p, void *workspace, cudaStream
 bool may_be_unpacked(const lac_cuda_tiles_t *p)
 {
     constexpr int64_t kPiece = 8; /* elements of 16 bytes */
-    const int64_t ld = along_rows(p) ? p->acs : p->ars;
-    return p->dt != LAC_F32 && (p->acs == 1 || p->ars == 1) && ld > 0 && ld % kPiece == 0 &&
+    const int64_t ld = along_rows(p) ? p->acs : p->ars, line = along_rows(p) ? p->m : p->k;
+    return p->dt != LAC_F32 && (p->acs == 1 || p->ars == 1) && ld >= line && ld % kPiece == 0 && fits(ld) &&
            aligned(p->a, 16);
 }
 
