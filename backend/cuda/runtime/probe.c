@@ -23,16 +23,16 @@ static uint64_t *words_of(const lac_exec_t *exec, const lac_cuda_sample_t *sampl
 }
 
 /* Of all blocks together; where the words are one number, that is `seen`. */
-typedef struct answer {
+typedef struct sums {
     int64_t seen, lines, pieces;
-} answer_t;
+} sums_t;
 
 /* True once every block has written its word: then the sum of what lies behind the marks, as three numbers
  * or, where the words are not `parted`, as one. */
-static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, bool parted, answer_t *sum)
+static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, bool parted, sums_t *sum)
 {
     const volatile uint64_t *words = words_of(exec, sample);
-    *sum = (answer_t){0};
+    *sum = (sums_t){0};
     for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) {
         uint64_t word = words[i];
         if (word >> 32 != sample->mark) return false;
@@ -47,7 +47,7 @@ static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, bo
 static lac_cuda_sample_t *find(lac_exec_t *exec, const void *tag)
 {
     lac_cuda_sample_t *empty = NULL, *left = NULL;
-    answer_t unread;
+    sums_t unread;
     for (int i = 0; i < LAC_CUDA_SAMPLES; i++) {
         if (exec->sample[i].tag == tag) return &exec->sample[i];
         if (!exec->sample[i].tag && !empty) empty = &exec->sample[i];
@@ -83,7 +83,7 @@ static bool ask(lac_exec_t *exec, lac_cuda_sample_t *sample, const lac_operand_t
 int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                         lac_sample_t *out, uint64_t seed, const void *tag, bool first)
 {
-    answer_t sum;
+    sums_t sum;
     lac_cuda_sample_t *sample = find(exec, tag);
     out->looked = 0;
     if (!sample) return 0; /* the device owes too much already */
@@ -112,7 +112,7 @@ bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_
 {
     lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
     lac_cuda_sample_t *sample = find(exec, tag);
-    answer_t sum;
+    sums_t sum;
     if (!sample || (!asks && sample->tag != tag)) return false;
     bool asked = sample->tag == tag && sample->rows == rows && sample->cols == cols;
     if (!asked) {
