@@ -165,51 +165,51 @@ static double kept_to(double density, double found, int each)
 }
 
 /* What a sample says of an operand. */
-typedef struct look {
+typedef struct sampled {
     double density; /* negative: none is to be had now, the answer of a device is pending */
     double k_active, blocks_active;
-} look_t;
+} sampled_t;
 
-/* The density at which tiles would gain as much, were the nonzeros spread evenly: what a look is compared
+/* The density at which tiles would gain as much, were the nonzeros spread evenly: what a sample is compared
  * with break-even by. */
-static double even_density(const look_t *look)
+static double even_density(const sampled_t *found)
 {
-    if (look->blocks_active < 0.0) return look->density;
-    return fmin(look->density, lac_active_density(look->blocks_active, LAC_BLOCK_ACROSS));
+    if (found->blocks_active < 0.0) return found->density;
+    return fmin(found->density, lac_active_density(found->blocks_active, LAC_BLOCK_ACROSS));
 }
 
-static look_t sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_problem_t *p, const lac_operand_t *x,
-                     const lac_site_t *site)
+static sampled_t sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_problem_t *p,
+                        const lac_operand_t *x, const lac_site_t *site)
 {
-    look_t look = {-1.0, -1.0, -1.0};
+    sampled_t found = {-1.0, -1.0, -1.0};
     bool right = x == &p->b;
     lac_dim_t rows = right ? p->k : p->m, cols = right ? p->n : p->k;
     lac_sample_t sample = {.looked = samples_for(ctx, site), .k_by_rows = right};
     uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
     int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &sample, seed, kept, site->calls <= 1);
     kept->pending = sample.looked == 0;
-    if (kept->pending) return look;
-    look.density = seen ? (double)seen / (double)sample.looked : 0.5 / (double)sample.looked;
-    look.k_active = kept_to(look.density, sample.lines, sample.each);
-    look.blocks_active = kept_to(look.density, sample.blocks, sample.each_block);
+    if (kept->pending) return found;
+    found.density = seen ? (double)seen / (double)sample.looked : 0.5 / (double)sample.looked;
+    found.k_active = kept_to(found.density, sample.lines, sample.each);
+    found.blocks_active = kept_to(found.density, sample.blocks, sample.each_block);
     if (ctx->policy.verbose & LAC_VERBOSE_META)
         lac_log("lacuna,1,meta,probe,%lldx%lld,%lld of %lld nonzero", (long long)rows, (long long)cols,
                 (long long)seen, (long long)sample.looked);
-    if (look.k_active >= 0.0 && ctx->policy.verbose & LAC_VERBOSE_META)
+    if (found.k_active >= 0.0 && ctx->policy.verbose & LAC_VERBOSE_META)
         lac_log("lacuna,1,meta,probe,%lldx%lld,in %.3g of its k", (long long)rows, (long long)cols,
-                look.k_active);
-    if (look.blocks_active >= 0.0 && ctx->policy.verbose & LAC_VERBOSE_META)
+                found.k_active);
+    if (found.blocks_active >= 0.0 && ctx->policy.verbose & LAC_VERBOSE_META)
         lac_log("lacuna,1,meta,probe,%lldx%lld,in %.3g of its blocks of %dx%d", (long long)rows,
-                (long long)cols, look.blocks_active, LAC_BLOCK_ACROSS, LAC_BLOCK_K);
-    return look;
+                (long long)cols, found.blocks_active, LAC_BLOCK_ACROSS, LAC_BLOCK_K);
+    return found;
 }
 
-/* Kept of a look from call to call. */
-static void keep_look(lac_seen_t *seen, const look_t *look)
+/* Kept of a sample from call to call. */
+static void keep_sampled(lac_seen_t *seen, const sampled_t *found)
 {
-    seen->density = look->density;
-    seen->k_active = look->k_active;
-    seen->blocks_active = look->blocks_active;
+    seen->density = found->density;
+    seen->k_active = found->k_active;
+    seen->blocks_active = found->blocks_active;
 }
 
 /* Takes a fresh sample of an operand that can pay; true where it speaks for a sparse route, or for the trial
@@ -218,16 +218,16 @@ static bool probe_side(const lac_ctx_t *ctx, lac_site_t *site, lac_seen_t *seen,
                        lac_operand_t *x)
 {
     if (brings_density(x) || !x->buf || seen->probe_threshold <= 0.0) return false;
-    look_t look = sample(ctx, seen, p, x, site);
-    bool there = look.density >= 0;
-    if (there) seen->sampled = look.density;
-    bool pays = there && even_density(&look) <= seen->break_even;
-    bool near = there && even_density(&look) <= seen->probe_threshold;
+    sampled_t found = sample(ctx, seen, p, x, site);
+    bool there = found.density >= 0;
+    if (there) seen->sampled = found.density;
+    bool pays = there && even_density(&found) <= seen->break_even;
+    bool near = there && even_density(&found) <= seen->probe_threshold;
     /* On a device what does not speak for a sparse route is not kept: no run there counts what it saw. */
     if (!there || (ctx->backend->asynchronous && !pays && !near)) return false;
-    x->density = look.density;
-    x->k_active = look.k_active;
-    x->blocks_active = look.blocks_active;
+    x->density = found.density;
+    x->k_active = found.k_active;
+    x->blocks_active = found.blocks_active;
     x->known = LAC_KNOWN_PROBED;
     site->pays |= pays;
     return pays || (near && lac_timing_affords(ctx, site));
@@ -269,9 +269,9 @@ static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *se
     if (!ctx->backend->asynchronous || ctx->policy.detect != LAC_DETECT_PROBE) return;
     if (brings_density(x) || !x->buf || (seen->density < 0 && !seen->assumed)) return;
     if (!seen->pending && !seen->assumed && site->calls % refresh_calls(site)) return;
-    look_t look = sample(ctx, seen, p, x, site);
-    if (look.density < 0) return;
-    keep_look(seen, &look);
+    sampled_t found = sample(ctx, seen, p, x, site);
+    if (found.density < 0) return;
+    keep_sampled(seen, &found);
     seen->assumed = false;
 }
 
@@ -327,11 +327,11 @@ static void meet(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen,
     if (ctx->policy.detect != LAC_DETECT_PROBE || seen->density >= 0 || seen->probe_threshold <= 0.0) return;
     if (!brings_fact(other) || brings_density(x) || !x->buf) return;
     if (!seen->pending && seen->sampled >= 0 && site->calls % MEET_CALLS) return;
-    look_t look = sample(ctx, seen, p, x, site);
-    if (look.density < 0) return;
-    seen->sampled = look.density;
-    if (ctx->backend->asynchronous && even_density(&look) <= seen->break_even)
-        keep_look(seen, &look); /* from now on refreshed */
+    sampled_t found = sample(ctx, seen, p, x, site);
+    if (found.density < 0) return;
+    seen->sampled = found.density;
+    if (ctx->backend->asynchronous && even_density(&found) <= seen->break_even)
+        keep_sampled(seen, &found); /* from now on refreshed */
 }
 
 /* Of a site that a sparse route serves: what is remembered, on a device refreshed by a sample now and then.
