@@ -22,21 +22,30 @@ constexpr int64_t kMostK = 1 << 16;
 template <int kRows_, int kWarps_, int kLanes_, int kLoads_, int kQuads_, int kBlocks_, typename W>
 struct Few {
     static constexpr int kRows = kRows_, kWarps = kWarps_, kLoads = kLoads_;
-    static constexpr int kLanes = kLanes_;   /* of an adder: a warp's or half of them           */
+    static constexpr int kLanes = kLanes_;   /* of an adder, side by side in a warp              */
     static constexpr int kBlocks = kBlocks_; /* of a multiprocessor: limits registers           */
     static constexpr int kThreads = kWarps * kWarp;
-    static constexpr int kAdders = kThreads / kLanes;          /* of a block                      */
+    static constexpr int kWarpAdders = kWarp / kLanes;         /* lanes may be left over          */
+    static constexpr int kAdders = kWarps * kWarpAdders;       /* of a block                      */
     static constexpr int kColumns = Sixteen<W>::kCount;        /* of a lane                       */
     static constexpr int kTile = kLanes * kColumns;            /* of a block                      */
     static constexpr int kCells = kRows * kTile;               /* sums of an adder                */
-    static constexpr int kParts = max(1, kThreads / kCells);   /* in which adders' sums are added */
+    static constexpr int kShare = 8;                           /* adders whose sums become one    */
+    static constexpr int kParts = kAdders / kShare;            /* such sums of a block            */
     static constexpr int kQuads = kQuads_, kEach = 4 * kQuads; /* elements of a row, of a thread; */
     static constexpr int kPass = kEach * kThreads;             /* of a block, that it lists at once */
     static constexpr size_t kShared = sizeof(barrier_t) + sizeof(float) * (kParts + kAdders) * kCells +
                                       (sizeof(int) + sizeof(float) * kRows) * kPass;
+    static_assert(kRows <= 2 && kAdders % kShare == 0 && kCells % 4 == 0,
+                  "equal shares; sums by sixteen bytes");
 };
-/* A single row; several rows, each by itself; two rows that share a list. */
-template <typename W, int kLanes, int kQuads> using FewOne = Few<1, 16, kLanes, 8, kQuads, 2, W>;
+/* A single row of few events; of many, by tiles of so many columns; several rows, each by itself; two rows
+ * that share a list. */
+template <typename W> using FewBrief = Few<1, 8, kWarp, 8, 1, 4, W>;
+template <typename W, int kQuads> using Few64 = Few<1, 16, 8, 8, kQuads, 2, W>;
+template <typename W> using Few80 = Few<1, 16, 10, 8, 2, 2, W>;
+template <typename W> using Few128 = Few<1, 16, kWarp / 2, 8, 2, 2, W>;
+template <typename W> using Few256 = Few<1, 16, kWarp, 8, 2, 2, W>;
 template <typename W> using FewApart = Few<1, 8, kWarp, 4, 1, 4, W>;
 template <typename W> using FewShared = Few<2, 8, kWarp, 8, 1, 3, W>;
 
@@ -45,7 +54,9 @@ template <typename W> struct FewArgs {
     const void *s;
     int64_t rs, cs;
     int cluster;
-    int slice; /* k of a block, a multiple of 4 */
+    int slice;      /* k of a block, a multiple of 4 */
+    int owned;      /* columns whose sums a block stores */
+    unsigned owner; /* which block of the cluster that is: a column times this, the upper 16 bits */
     bool quads;
 };
 
@@ -79,36 +90,40 @@ __device__ inline void list_events(EventList<Shape> &list, int *counts, const Fe
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, k = from + kEach * (int)threadIdx.x;
     S x[kRows][kQuads][4];
     unsigned mask = 0;
+    int before = 0, all = 0; /* events of the warp */
+    if (k - kEach * lane < end) {
 #pragma unroll
-    for (int r = 0; r < kRows; r++) /* a row past the last is the last once more, and never stored */
+        for (int r = 0; r < kRows; r++) /* a row past the last is the last once more, and never stored */
 #pragma unroll
-        for (int q = 0; q < kQuads; q++)
-            load_four(x[r][q], (const S *)a.s + min(i0 + r, a.p.m - 1) * a.rs, a.cs, a.quads, k + 4 * q, end);
+            for (int q = 0; q < kQuads; q++)
+                load_four(x[r][q], (const S *)a.s + min(i0 + r, a.p.m - 1) * a.rs, a.cs, a.quads, k + 4 * q,
+                          end);
 #pragma unroll
-    for (int r = 0; r < kRows; r++)
+        for (int r = 0; r < kRows; r++)
 #pragma unroll
-        for (int c = 0; c < kEach; c++) mask |= (unsigned)(x[r][c / 4][c % 4] != S(0)) << c;
-    mask &= k < end ? (1u << min(end - k, kEach)) - 1 : 0;
-    const unsigned below = lanes_below(lane), many = __popc(mask);
-    int before = 0, all = 0; /* of the warp */
+            for (int c = 0; c < kEach; c++) mask |= (unsigned)(x[r][c / 4][c % 4] != S(0)) << c;
+        mask &= k < end ? (1u << min(end - k, kEach)) - 1 : 0;
+        const unsigned below = lanes_below(lane), many = __popc(mask);
 #pragma unroll
-    for (int b = 1; b <= kEach; b *= 2) {
-        const unsigned has = __ballot_sync(kFull, many & b);
-        before += b * __popc(has & below), all += b * __popc(has);
+        for (int b = 1; b <= kEach; b *= 2) {
+            const unsigned has = __ballot_sync(kFull, many & b);
+            before += b * __popc(has & below), all += b * __popc(has);
+        }
     }
     if (lane == 0) counts[warp] = all;
     __syncthreads();
     const int held = lane < Shape::kWarps ? counts[lane] : 0;
     int at = __reduce_add_sync(kFull, lane < warp ? held : 0) + before;
     list.count = __reduce_add_sync(kFull, held);
+    if (all > 0)
 #pragma unroll
-    for (int c = 0; c < kEach; c++)
-        if (mask >> c & 1) {
-            list.k[at] = k + c;
+        for (int c = 0; c < kEach; c++)
+            if (mask >> c & 1) {
+                list.k[at] = k + c;
 #pragma unroll
-            for (int r = 0; r < kRows; r++) list.value[at * kRows + r] = event_value(x[r][c / 4][c % 4]);
-            at++;
-        }
+                for (int r = 0; r < kRows; r++) list.value[at * kRows + r] = event_value(x[r][c / 4][c % 4]);
+                at++;
+            }
     __syncthreads();
 }
 
@@ -145,20 +160,19 @@ template <typename W, typename Shape> struct FewSums {
     __device__ void add(const EventList<Shape> &list, int e, const char *columns, int pitch)
     {
         Sixteen<W> w[kLoads];
-        const int last = list.count - 1;
 #pragma unroll
         for (int u = 0; u < kLoads; u++) {
             const int at = e + u * Shape::kAdders;
-            const char *const row = columns + (int64_t)list.k[kAll ? at : min(at, last)] * pitch;
-            w[u].load((const W *)row, kAll || at <= last);
+            const bool live = kAll || at < list.count;
+            const int k = live ? list.k[at] : 0;
+            w[u].load((const W *)(columns + (int64_t)k * pitch), live);
         }
 #pragma unroll
         for (int u = 0; u < kLoads; u++) {
             const int at = e + u * Shape::kAdders;
 #pragma unroll
             for (int r = 0; r < Shape::kRows; r++) {
-                float v = list.value[(kAll ? at : min(at, last)) * Shape::kRows + r];
-                if (!kAll && at > last) v = 0.0f;
+                const float v = kAll || at < list.count ? list.value[at * Shape::kRows + r] : 0.0f;
 #pragma unroll
                 for (int c = 0; c < Shape::kColumns; c++)
                     if (Shape::kRows == 1 || v != 0.0f) run[r][c] = fmaf(v, w[u].at(c), run[r][c]);
@@ -183,6 +197,25 @@ template <typename W, typename Shape> struct FewSums {
     }
 };
 
+/* Sums the parts [parts][rows][owned], eights of them by halves, and stores one or two rows. store_sums takes
+ * any number: nothing else runs meanwhile, and its divisions and chain of loads were a tenth of the time. */
+template <typename W>
+__device__ inline void store_rows(const GemmArgsOf<W> &p, const float *parts, int count, int rows, int owned,
+                                  int i0, int j0)
+{
+    const float alpha = load_scalar<float>(p.alpha), beta = load_scalar<float>(p.beta);
+    for (int t = threadIdx.x; t < rows * owned; t += blockDim.x) {
+        const int row = rows > 1 && t >= owned, i = i0 + row, j = j0 + t - row * owned;
+        if (i >= p.m || j >= p.n) continue;
+        float sum = 0;
+#pragma unroll 1
+        for (int first = 0; first < count; first += 8)
+            sum += sum_by_halves<8>(
+                [&](int part) { return part < count ? parts[part * rows * owned + t] : 0.0f; }, first);
+        store_sum(p, i, j, sum, alpha, beta);
+    }
+}
+
 /* out := beta out + alpha S W,  S[m, k] dense with zeros, W[k, n], m a few rows.
  *
  * Mapping   grid (cluster * column tiles, groups of kRows rows); a block has a slice of k and a column tile
@@ -205,7 +238,9 @@ __global__ __launch_bounds__(Shape::kThreads,
     __shared__ int counts[Shape::kWarps];
     const GemmArgsOf<W> &p = a.p;
     const int cluster = a.cluster, rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
-    const int lane = threadIdx.x % Shape::kLanes, adder = threadIdx.x / Shape::kLanes;
+    const int warp_lane = threadIdx.x % kWarp, lane = warp_lane % Shape::kLanes;
+    const bool adds = warp_lane < Shape::kWarpAdders * Shape::kLanes;
+    const int adder = (int)threadIdx.x / kWarp * Shape::kWarpAdders + warp_lane / Shape::kLanes;
     const int i0 = blockIdx.y * Shape::kRows, j0 = tile * Shape::kTile;
     float *const received = (float *)shared; /* [cluster * kParts][kRows][columns of this block] */
     float *const totals = received + Shape::kParts * Shape::kCells; /* [kAdders][kRows][kTile]    */
@@ -231,22 +266,25 @@ __global__ __launch_bounds__(Shape::kThreads,
     for (int from = k0; from < k1; from += Shape::kPass) {
         if (from > k0) __syncthreads(); /* the list is read until here */
         list_events<S>(list, counts, a, i0, from, k1);
-        sums.add_share(list, adder, columns, pitch);
+        if (adds) sums.add_share(list, adder, columns, pitch);
     }
-    sums.settle();
+    if (adds) sums.settle();
     dependents_launch();
     __syncthreads();
     cluster_wait(cluster);
 
-    const int owned = Shape::kTile / cluster;
-    for (int t = threadIdx.x; t < Shape::kParts * Shape::kCells; t += Shape::kThreads) {
-        constexpr int kShare = Shape::kAdders / Shape::kParts;
+    constexpr int kShare = Shape::kShare, kSums = Shape::kParts * Shape::kCells;
+#pragma unroll
+    for (int b = 0; b < kSums; b += Shape::kThreads) {
+        const int t = b + (int)threadIdx.x;
+        if (t >= kSums) break;
         const int part = t / Shape::kCells, cell = t % Shape::kCells;
-        const int row = cell / Shape::kTile, column = cell % Shape::kTile, owner = column / owned;
+        const int row = cell / Shape::kTile, column = cell % Shape::kTile;
+        const int owner = int(column * a.owner >> 16);
         const float sum =
             sum_by_halves<kShare>([&](int q) { return totals[q * Shape::kCells + cell]; }, part * kShare);
         const int slot = (rank * Shape::kParts + part) * Shape::kRows + row;
-        float *const to = received + slot * owned + column % owned;
+        float *const to = received + slot * a.owned + column - owner * a.owned;
         if (cluster > 1)
             cluster_push(cluster_address(to, owner, cluster), sum, cluster_address(all_here, owner, cluster));
         else
@@ -256,7 +294,7 @@ __global__ __launch_bounds__(Shape::kThreads,
         barrier_wait_pushed(all_here);
     else
         __syncthreads();
-    store_sums(p, received, cluster * Shape::kParts, Shape::kRows, owned, i0, p.m, j0 + rank * owned);
+    store_rows(p, received, cluster * Shape::kParts, Shape::kRows, a.owned, i0, j0 + rank * a.owned);
 }
 
 /* How many k a block of a cluster has. */
@@ -265,15 +303,27 @@ int slice_of(int64_t k, int cluster)
     return (int)max<int64_t>(4, round_up(ceil_div(k, cluster), 4));
 }
 
-/* The blocks of a cluster. Of a single row a block a multiprocessor at most, and fewer where they come in
- * fours or eights, which do not find room everywhere; else two or three small blocks. */
-template <typename Shape> int cluster_of(int64_t blocks, const Device &device)
+template <typename Shape> int64_t tiles_of(const lac_cuda_product_t *p)
 {
-    const int64_t small = 5 * device.sms / 2, of[] = {device.sms, 9 * device.sms / 10, device.sms / 2, 0};
+    return ceil_div(p->n, Shape::kTile) * ceil_div(p->m, Shape::kRows);
+}
+
+/* Up to how many blocks there may be in clusters of 2, 4, 8 and 16, by eighths of the multiprocessors: the
+ * larger a cluster, the harder it finds room. */
+struct Room {
+    int eighths[4];
+};
+constexpr Room kBriefRoom = {12, 12, 12}, kEightsRoom = {16, 6, 6}, kRoom = {16}, kApartRoom = {20, 20, 20},
+               kSharedRoom = {20, 20, 20, 20};
+
+/* The blocks of a cluster. */
+template <typename Shape> int cluster_of(const lac_cuda_product_t *p, const Room &room, const Device &device)
+{
+    const int64_t tiles = tiles_of<Shape>(p);
     int cluster = 1;
-    for (int i = 0; i < 4; i++, cluster *= 2) {
-        const bool alone = Shape::kRows == 1 && Shape::kWarps > 8;
-        if (2 * cluster * blocks > (alone ? of[i] : i < 3 || Shape::kRows > 1 ? small : 0)) break;
+    for (const int most : room.eighths) {
+        if (8 * 2 * cluster * tiles > (int64_t)most * device.sms) break;
+        cluster *= 2;
     }
     return cluster;
 }
@@ -287,6 +337,8 @@ lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
     a.s = s->data, a.rs = s->rs, a.cs = s->cs;
     a.cluster = cluster;
     a.slice = slice_of(p->k, cluster);
+    a.owned = Shape::kTile / cluster;
+    a.owner = 65536u / (unsigned)a.owned + 1;
     a.quads = scans_quads(s, p->k);
     const Launch l = {
         dim3(unsigned(cluster * ceil_div(p->n, Shape::kTile)), unsigned(ceil_div(p->m, Shape::kRows))),
@@ -298,41 +350,47 @@ lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
     return launch(event_few<S, W, Shape>, l, a);
 }
 
-/* A single row. Where a block's k are more than it lists in one turn, by twice as many in each. */
-template <typename S, typename W, int kLanes>
-lac_status_t launch_one(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int cluster,
+/* A single row. Few events come in one turn of small blocks, where those fill the device or come in eights.
+ * Many want blocks on all multiprocessors: tiles of 256 columns where there are enough of those, else of 64,
+ * 80 or 128, whichever leave fewest multiprocessors idle; of equals the widest whose events are listed at
+ * once. */
+template <typename S, typename W>
+lac_status_t launch_one(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
                         cudaStream_t stream)
 {
-    return slice_of(p->k, cluster) > FewOne<W, kLanes, 1>::kPass
-               ? launch_few<S, W, FewOne<W, kLanes, 2>>(p, s, cluster, stream)
-               : launch_few<S, W, FewOne<W, kLanes, 1>>(p, s, cluster, stream);
+    const double density = s->density > 0 ? s->density : 1;
+    const int brief = cluster_of<FewBrief<W>>(p, kBriefRoom, device);
+    const int by_64 = cluster_of<Few64<W, 3>>(p, kRoom, device),
+              by_80 = cluster_of<Few80<W>>(p, kRoom, device),
+              by_128 = cluster_of<Few128<W>>(p, kEightsRoom, device),
+              by_256 = cluster_of<Few256<W>>(p, kRoom, device);
+    const bool few = density * slice_of(p->k, brief) <= FewBrief<W>::kAdders * FewBrief<W>::kLoads;
+    if (few && (brief == 8 || brief * tiles_of<FewBrief<W>>(p) > device.sms))
+        return launch_few<S, W, FewBrief<W>>(p, s, brief, stream);
+    if (few || tiles_of<Few80<W>>(p) > device.sms) return launch_few<S, W, Few256<W>>(p, s, by_256, stream);
+
+    const auto idle = [&](int64_t blocks) { return 1 - double(blocks) / round_up(blocks, device.sms); };
+    const double idle_64 = idle(by_64 * tiles_of<Few64<W, 3>>(p)),
+                 idle_80 = idle(by_80 * tiles_of<Few80<W>>(p)),
+                 idle_128 = idle(by_128 * tiles_of<Few128<W>>(p));
+    const bool at_once = slice_of(p->k, by_128) <= Few128<W>::kPass;
+    if (idle_128 <= idle_80 && (at_once ? idle_128 <= idle_64 : idle_128 < idle_64))
+        return launch_few<S, W, Few128<W>>(p, s, by_128, stream);
+    if (idle_80 < idle_64) return launch_few<S, W, Few80<W>>(p, s, by_80, stream);
+    return slice_of(p->k, by_64) <= Few64<W, 3>::kPass ? launch_few<S, W, Few64<W, 3>>(p, s, by_64, stream)
+                                                       : launch_few<S, W, Few64<W, 4>>(p, s, by_64, stream);
 }
 
-template <typename Shape> int64_t tiles_of(const lac_cuda_product_t *p)
-{
-    return ceil_div(p->n, Shape::kTile) * ceil_div(p->m, Shape::kRows);
-}
-
-/* Of a single row, tiles of half as many columns where that makes more blocks (bf16, 50 %, W cold, H200:
- * 1 x 8192 x 8192 25.6 us by 64 blocks of whole warps, 19.9 by 128 of halves; 1 x 3072 x 768 4.6 and 3.9). */
 template <typename S, typename W>
 lac_status_t choose_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
                         cudaStream_t stream)
 {
-    using Wide = FewOne<W, kWarp, 1>;
-    using Narrow = FewOne<W, kWarp / 2, 1>;
-    if (p->m == 1) {
-        const int wide = cluster_of<Wide>(tiles_of<Wide>(p), device),
-                  narrow = cluster_of<Narrow>(tiles_of<Narrow>(p), device);
-        return narrow * tiles_of<Narrow>(p) > wide * tiles_of<Wide>(p)
-                   ? launch_one<S, W, kWarp / 2>(p, s, narrow, stream)
-                   : launch_one<S, W, kWarp>(p, s, wide, stream);
-    }
+    if (p->m == 1) return launch_one<S, W>(p, s, device, stream);
     using Shared = FewShared<W>;
     using Apart = FewApart<W>;
     return s->density >= kSharedEvents
-               ? launch_few<S, W, Shared>(p, s, cluster_of<Shared>(tiles_of<Shared>(p), device), stream)
-               : launch_few<S, W, Apart>(p, s, cluster_of<Apart>(tiles_of<Apart>(p), device), stream);
+               ? launch_few<S, W, Shared>(p, s, cluster_of<Shared>(p, kSharedRoom, device), stream)
+               : launch_few<S, W, Apart>(p, s, cluster_of<Apart>(p, kApartRoom, device), stream);
 }
 
 template <typename W>
