@@ -88,7 +88,7 @@ __device__ inline void list_events(EventList<Shape> &list, int *counts, const Fe
     constexpr int kRows = Shape::kRows;
     constexpr int kQuads = Shape::kQuads, kEach = Shape::kEach;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, k = from + kEach * (int)threadIdx.x;
-    S x[kRows][kQuads][4];
+    S x[kRows][kQuads][4] = {};
     unsigned mask = 0;
     int before = 0, all = 0; /* events of the warp */
     if (k - kEach * lane < end) {
@@ -227,9 +227,10 @@ __device__ inline void store_rows(const GemmArgsOf<W> &p, const float *parts, in
  * Bytes     S once per column tile (from L2), a row of W once per group in which a row has its k, out once.
  * Order     an adder sums its events in list order, in runs that are added up; then the adders of a block
  *           by halves, then the blocks of the cluster: no atomics.
- * Limit     DRAM, and some 5 us of which nothing is read: the launch, S, the first row of W, the sums. W
- *           cold, us: 1 x 5000 x 5000 at 50 % 11.0 (25 MB; cuBLAS 18.3), 1 x 4096 x 16384 20.2 (67 MB;
- *           33.1). More than some 5 MB of W in flight are slower again (H200, 2026-11-23). */
+ * Limit     DRAM, and some 3 us of which nothing is read: the launch, S, the first row of W, the sums. W
+ *           cold, us: 1 x 5000 x 5000 at 10 % 3.7 (5 MB; cuBLAS 16.4), at 50 % 7.0 (25 MB; 16.0), 1 x 4096 x
+ *           16384 20.1 (67 MB; 32.9). More than some 5 MB of W in flight are slower again (H200,
+ *           2026-11-28). */
 template <typename S, typename W, typename Shape>
 __global__ __launch_bounds__(Shape::kThreads,
                              Shape::kBlocks) void event_few(const __grid_constant__ FewArgs<W> a)
