@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the drop-in cuBLAS does to the time of PyTorch programs: each measured plain and preloaded, in turn.
+"""What the drop-in cuBLAS does to the time of PyTorch programs: each measured plain and preloaded, in turn, and, where
+lacuna_blas can be imported, some with their layers packed by its optimize().
 
 usage: torch_plugin.py <liblacuna_cublas.so> <results.json> [rounds [only programs whose names hold this]]
 
-Every program runs in a process of its own; rounds of plain and preloaded alternate, the medians are compared.
+Every way to run them has a process of its own; rounds of the ways alternate, the medians are compared.
 Operands are random, never zero-filled."""
+import importlib.util
 import json
 import os
 import statistics
@@ -48,25 +50,35 @@ def record(step):
     return recorded
 
 
-def relu_network(bias, graph=False, width=4096, batch=16, share=0.03):
-    """Four layers, each behind a ReLU that leaves `share` of what comes: its threshold is the bias, or its own."""
+def packed(model):
+    """The model, its layers packed in a process that measures that."""
+    if "MEASURE_PACKED" in os.environ:
+        import lacuna_blas.torch
+
+        lacuna_blas.torch.optimize(model)
+    return model
+
+
+def relu_network(bias, graph=False, width=4096, batch=16, share=0.03, autocast=False):
+    """Four layers, each behind a ReLU that leaves `share` of what comes: its threshold is the bias, or its own. Under
+    autocast, which lasts for all steps, PyTorch casts each weight to bf16 once."""
     import torch
 
     torch.manual_seed(1)
-    layers = [torch.nn.Linear(width, width, bias=bias, device="cuda") for _ in range(4)]
+    layers = packed(torch.nn.ModuleList(torch.nn.Linear(width, width, bias=bias, device="cuda") for _ in range(4)))
     thresholds = []
 
     def activate(y, i):
         return torch.relu(y) if bias else torch.nn.functional.threshold(y, thresholds[i], 0.0)
 
-    with torch.no_grad():
+    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=autocast):
         x = torch.randn(batch, width, device="cuda")
         x = y = torch.relu(x - torch.quantile(x, 1.0 - share))
         for i, layer in enumerate(layers):
             if bias:
                 layer.bias.zero_()
             y = layer(y)
-            thresholds.append(torch.quantile(y, 1.0 - share).item())
+            thresholds.append(torch.quantile(y.float(), 1.0 - share).item())
             if bias:
                 layer.bias.fill_(-thresholds[-1])
                 y = y - thresholds[-1]
@@ -81,6 +93,41 @@ def relu_network(bias, graph=False, width=4096, batch=16, share=0.03):
         if not graph:
             return timed(step, 100, 50)
         return timed(record(step).replay, 20, 50)
+
+
+def decode_step(graph, width=4096, inner=11008, share=0.1):
+    """A row of bf16 through four gated layers, as a language model's step has them: thresholds leave `share` of the row
+    that each product reads."""
+    import torch
+
+    torch.manual_seed(5)
+    keep = torch.nn.functional.threshold
+
+    class Gated(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            like = {"bias": False, "device": "cuda", "dtype": torch.bfloat16}
+            self.gate, self.up = (torch.nn.Linear(width, inner, **like) for _ in range(2))
+            self.down = torch.nn.Linear(inner, width, **like)
+            self.thresholds = None
+
+        def forward(self, x):
+            gate, up = self.gate(x), self.up(x)
+            if self.thresholds is None:
+                hidden = torch.quantile(gate.float(), 1.0 - share).item()
+                y = self.down(keep(gate, hidden, 0.0) * up)
+                self.thresholds = hidden, torch.quantile(y.float(), 1.0 - share).item()
+            hidden, out = self.thresholds
+            return keep(self.down(keep(gate, hidden, 0.0) * up), out, 0.0)
+
+    with torch.no_grad():
+        layers = packed(torch.nn.Sequential(*(Gated() for _ in range(4))))
+        x = torch.randn(1, width, device="cuda", dtype=torch.bfloat16)
+        x = keep(x, torch.quantile(x.float(), 1.0 - share).item(), 0.0)
+        layers(x)
+        if not graph:
+            return timed(lambda: layers(x), 100, 50)
+        return timed(record(lambda: layers(x)).replay, 20, 50)
 
 
 def spiking_step(size=8192, batch=10, rate=0.01, graph=False):
@@ -212,6 +259,10 @@ PROGRAMS = {
     "ReLU network, 3 % active, with bias": lambda: relu_network(True),
     "ReLU network, 3 % active, recorded": lambda: relu_network(False, graph=True),
     "ReLU network, 3 % active, with bias, recorded": lambda: relu_network(True, graph=True),
+    "ReLU network, 3 % active, autocast": lambda: relu_network(False, autocast=True),
+    "ReLU network, 3 % active, autocast, recorded": lambda: relu_network(False, graph=True, autocast=True),
+    "decode step, bf16, 10 % active": lambda: decode_step(False),
+    "decode step, bf16, 10 % active, recorded": lambda: decode_step(True),
     "spiking step, 1 %": spiking_step,
     "spiking step, 1 %, recorded": lambda: spiking_step(graph=True),
     "spiking step, 0.1 %, recorded": lambda: spiking_step(rate=0.001, graph=True),
@@ -235,14 +286,18 @@ PROGRAMS = {
 }
 
 
+OF_LAYERS = ("ReLU network", "decode step")  # programs whose layers can be packed
+
+
 def measure(only):
-    return {name: program() for name, program in PROGRAMS.items() if only in name}
+    named = {name: program for name, program in PROGRAMS.items() if only in name}
+    if "MEASURE_PACKED" in os.environ:
+        named = {name: program for name, program in named.items() if name.startswith(OF_LAYERS)}
+    return {name: program() for name, program in named.items()}
 
 
-def run(plugin, only):
-    environment = dict(os.environ, MEASURE_TORCH=only or ",")
-    if plugin:
-        environment["LD_PRELOAD"] = os.path.abspath(plugin)
+def run(only, **more):
+    environment = dict(os.environ, MEASURE_TORCH=only or ",", **more)
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -252,16 +307,20 @@ def run(plugin, only):
 def main(plugin, path, rounds="3", only=""):
     import torch
 
-    runs = {"plain": [], "preloaded": []}
+    ways = {"plain": {}, "preloaded": {"LD_PRELOAD": os.path.abspath(plugin)}}
+    if importlib.util.find_spec("lacuna_blas"):
+        ways["packed"] = {"MEASURE_PACKED": "1"}
+    runs = {way: [] for way in ways}
     for _ in range(int(rounds)):
-        runs["plain"].append(run(None, only))
-        runs["preloaded"].append(run(plugin, only))
+        for way, more in ways.items():
+            runs[way].append(run(only, **more))
     rows = []
     for name in runs["plain"][0]:
-        plain, preloaded = (statistics.median(r[name] for r in runs[way]) for way in ("plain", "preloaded"))
-        rows.append({"program": name, "plain_us": round(plain, 3), "preloaded_us": round(preloaded, 3),
-                     "ratio": round(plain / preloaded, 3)})
-        print(f"{name:60} {plain:9.2f} us  {preloaded:9.2f} us  {plain / preloaded:6.2f}x")
+        us = {way: statistics.median(r[name] for r in of_way) for way, of_way in runs.items() if name in of_way[0]}
+        rows.append({"program": name, **{f"{way}_us": round(time_us, 3) for way, time_us in us.items()},
+                     "ratio": round(us["plain"] / us["preloaded"], 3)})
+        faster = "  ".join(f"{way} {time_us:9.2f} us {us['plain'] / time_us:6.2f}x" for way, time_us in us.items())
+        print(f"{name:60} {faster}")
     header = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
               "date": time.strftime("%Y-%m-%d"), "rounds": int(rounds)}
     with open(path, "w", encoding="utf-8") as out:
