@@ -236,7 +236,7 @@ static struct verdict wrong_class(const char *reason)
     return (struct verdict){INFINITY, false, reason};
 }
 
-static struct verdict judge(lac_dt_t dt, double got, double want, double magnitude, bool rounds_twice)
+static struct verdict judge(lac_dt_t dt, double got, double want, double magnitude)
 {
     const struct verdict right = {0.0, false, ""};
 
@@ -245,8 +245,7 @@ static struct verdict judge(lac_dt_t dt, double got, double want, double magnitu
     if (!isfinite(got)) return magnitude >= largest_of(dt) ? right : wrong_class("must be finite");
     if (magnitude == 0.0) return got == 0.0 ? right : wrong_class("must be 0: no term is nonzero");
     /* The smallest number keeps products below the normal range from counting as large relative errors. */
-    double rounding = rounding_of(dt, got, want) + (rounds_twice ? rounding_of(dt, magnitude, 0.0) : 0.0);
-    double apart = fmax(fabs(got - want) - rounding, 0.0);
+    double apart = fmax(fabs(got - want) - rounding_of(dt, got, want), 0.0);
     double error = apart / (unit_of(dt) * magnitude + smallest_of(dt));
     return (struct verdict){error, true, ""};
 }
@@ -267,7 +266,7 @@ bool ref_compare(const ref_matrix_t *got, const ref_result_t *want, double bound
             double value = want->value[i * want->n + j], magnitude = want->magnitude[i * want->n + j];
             double x = ref_matrix_at(got, i, j);
             struct verdict v = is_poison(got, i, j) ? wrong_class("not written, or poison was read")
-                                                    : judge(got->dt, x, value, magnitude, want->rounds_twice);
+                                                    : judge(got->dt, x, value, magnitude);
             bool wrong = !(v.error <= bound) || v.reason[0] != '\0';
 
             report->elements++;

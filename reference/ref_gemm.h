@@ -25,7 +25,6 @@ typedef struct ref_result {
     int64_t m, n, k;
     double *value;     /* beta C + alpha A B                    */
     double *magnitude; /* |beta| |C| + |alpha| |A| |B|          */
-    bool rounds_twice; /* alpha A B may be rounded to a C of two bytes before beta C is added */
 } ref_result_t;
 
 /* out := beta c + alpha a b, accumulated in double, of doubles in long double with compensation, for a [m,
@@ -45,9 +44,9 @@ void ref_result_free(ref_result_t *result);
 
 /* Errors are |got - want| / (2^-24 magnitude), of doubles / (2^-53 magnitude), element by element: units in
  * the last place of |A||B|. Of a result of f16 or bf16, half an ulp of it is taken off first: its sum is one
- * of floats, which is rounded once (rounds_twice: and half an ulp of the magnitude). What the oracle of
- * doubles rounds is half a unit of its value. A wrong class (NaN, Inf, its sign), a nonzero where the
- * magnitude is 0, and poison left in an element count as an infinite error. */
+ * of floats, which is rounded once. What the oracle of doubles rounds is half a unit of its value. A wrong
+ * class (NaN, Inf, its sign), a nonzero where the magnitude is 0, and poison left in an element count as an
+ * infinite error. */
 typedef struct ref_report {
     bool ok;           /* wrong == 0 and the extents agree                                          */
     int64_t elements;  /* compared                                                                  */

@@ -291,8 +291,7 @@ static bool device_oracle(gpu_case_t *x, ref_result_t *want)
         free(sums);
         return false;
     }
-    *want = (ref_result_t){.m = p->m, .n = p->n, .k = p->k};
-    want->value = malloc(count * sizeof(double)), want->magnitude = malloc(count * sizeof(double));
+    *want = (ref_result_t){p->m, p->n, p->k, malloc(count * sizeof(double)), malloc(count * sizeof(double))};
     lac_obj_t c = lac_obj_rowmajor(LAC_F32, p->m, p->n, NULL, p->n);
     lac_call_opts_t call = {.size = sizeof call, .route = "reference"};
     for (int64_t i = 0; i < p->m; i++)

@@ -241,10 +241,6 @@ static void test_halves_are_rounded_once(void **unused)
         assert_true(report.max_error == 0.0);
         *(uint16_t *)x.data += 1; /* the next number: 0.6 of an ulp away */
         assert_false(ref_compare(&x, &want, ref_bound(4), &report));
-        want.rounds_twice = true; /* an ulp more, half a one of 3 */
-        assert_true(ref_compare(&x, &want, ref_bound(4), &report));
-        *(uint16_t *)x.data += 1;
-        assert_false(ref_compare(&x, &want, ref_bound(4), &report));
         ref_matrix_free(&x);
     }
 }
@@ -267,7 +263,7 @@ static void test_overflow_is_judged_by_magnitude(void **unused)
     float c = INFINITY;
     double value = 1.0, magnitude = 2.0 * (double)FLT_MAX;
     ref_matrix_t got = {.dt = LAC_F32, .m = 1, .n = 1, .rs = 1, .cs = 1, .data = &c, .base = &c, .slots = 1};
-    ref_result_t want = {1, 1, 2, &value, &magnitude, false};
+    ref_result_t want = {1, 1, 2, &value, &magnitude};
     ref_report_t report;
     (void)unused;
     assert_true(ref_compare(&got, &want, 4.0, &report));

@@ -87,10 +87,27 @@ static size_t factor_bytes(const lac_operand_t *x, lac_dt_t type, lac_dim_t rows
     return converts(x, type) ? lac_cuda_piece((size_t)rows * (size_t)cols * lac_dt_size(type)) : 0;
 }
 
+/* Whether cuBLAS (13.1) would round to two bytes what it then adds to C: a product with a vector, of which it
+ * makes sums of fp32 for us to add. Where a device has beta, nobody can tell, and it is left to cuBLAS. */
+static bool adds_apart(const lac_problem_t *p)
+{
+    return lac_is_half(p->dt) && (p->m == 1 || p->n == 1) && p->beta != 0.0 && !p->beta_at;
+}
+
+/* Whether cuBLAS writes C itself. */
+static bool is_direct(const lac_problem_t *p)
+{
+    return (c_by_columns(p) || c_by_rows(p)) && !adds_apart(p);
+}
+static lac_dt_t product_type(const lac_problem_t *p)
+{
+    return adds_apart(p) ? LAC_F32 : p->dt;
+}
+
 static size_t work_bytes(const lac_problem_t *p)
 {
     lac_dt_t type = factor_type(p);
-    size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * lac_dt_size(p->dt);
+    size_t c = is_direct(p) ? 0 : (size_t)p->m * (size_t)p->n * lac_dt_size(product_type(p));
     return factor_bytes(&p->a, type, p->m, p->k) + factor_bytes(&p->b, type, p->k, p->n) + lac_cuda_piece(c);
 }
 
@@ -247,13 +264,13 @@ static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_prob
 {
     static const double nothing = 0.0; /* of a float too */
     const lac_cuda_scalar_t alpha = lac_cuda_alpha(p), beta = lac_cuda_beta(p);
-    bool direct = c_by_rows(p);
+    bool direct = is_direct(p);
     void *c = direct ? p->c : (void *)memory;
     lac_status_t status = multiply(handle, p->n, p->m, p->k, at(&alpha),
                                    by_blas(factor_type(p), b->buf, b->cs, b->rs, p->n, p->k),
                                    by_blas(factor_type(p), a->buf, a->cs, a->rs, p->k, p->m),
-                                   direct ? at(&beta) : &nothing, p->dt, c, direct ? p->crs : p->n);
-    lac_cuda_matrix_t product = {p->dt, c, p->m, p->n, p->n, 1};
+                                   direct ? at(&beta) : &nothing, product_type(p), c, direct ? p->crs : p->n);
+    lac_cuda_matrix_t product = {product_type(p), c, p->m, p->n, p->n, 1};
     if (status || direct) return status;
     return lac_cuda_launched(lac_cuda_copy(&product, p->beta, p->dt, p->c, p->crs, p->ccs, exec->stream),
                              "dense");
@@ -278,7 +295,7 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     if (p->alpha_at) status = set_scalars(handle, LAC_CUBLAS_SCALARS_DEVICE);
     if (status) return status;
     status =
-        c_by_columns(p)
+        c_by_columns(p) && is_direct(p)
             ? multiply(handle, p->m, p->n, p->k, at(&alpha), by_blas(type, a.buf, a.rs, a.cs, p->m, p->k),
                        by_blas(type, b.buf, b.rs, b.cs, p->k, p->n), at(&beta), p->dt, p->c, p->ccs)
             : multiply_rows(exec, handle, p, &a, &b, memory);
