@@ -482,13 +482,19 @@ void check_infinite(lac_dt_t dt)
 
 } // namespace
 
-/* A single row of many events, which more warps share. */
+/* A single row of many events, which more warps share: in tiles of several widths; along a long k; of so many
+ * columns that clusters of five share a tile, or that blocks take turns. */
 void check_one_row()
 {
-    for (unsigned seed : {1, 3, 5}) { /* odd: the density is expected */
+    static const struct {
+        int n, k;
+        double density;
+    } rows[] = {{200, 2400, 0.9}, {200, 2400, 0.2},  {201, 2400, 0.2},
+                {248, 8200, 0.1}, {10800, 320, 0.9}, {25600, 80, 0.95}};
+    for (unsigned r = 0; r < sizeof rows / sizeof *rows; r++) {
         Case c = {};
-        c.seed = seed, c.dt = seed == 3 ? LAC_F16 : LAC_BF16;
-        c.m = 1, c.n = seed == 5 ? 201 : 200, c.k = 2400, c.density = seed == 1 ? 0.9 : 0.2;
+        c.seed = 2 * r + 1, c.dt = r == 1 ? LAC_F16 : LAC_BF16; /* odd: the density is expected */
+        c.m = 1, c.n = rows[r].n, c.k = rows[r].k, c.density = rows[r].density;
         c.alpha = 1.0f, c.device = emulated_device = EMULATED_H200;
         Problem q = make(c);
         describe(c, q);

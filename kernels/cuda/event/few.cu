@@ -17,6 +17,8 @@ constexpr int kManyRows = 2;           /* beyond, rows of few events are sooner 
 constexpr double kFewEvents = 0.02;    /* gathered by blocks of several rows     */
 constexpr double kSharedEvents = 0.25; /* of k, from which two rows share a list */
 constexpr int64_t kMostK = 1 << 16;
+constexpr int64_t kDeepK = 8192;
+constexpr int kMostCluster = 16;
 
 /* How a block is cut, and how much a lane has in flight. */
 template <int kRows_, int kWarps_, int kLanes_, int kLoads_, int kQuads_, int kBlocks_, typename W>
@@ -34,18 +36,20 @@ struct Few {
     static constexpr int kParts = kAdders / kShare;            /* such sums of a block            */
     static constexpr int kQuads = kQuads_, kEach = 4 * kQuads; /* elements of a row, of a thread; */
     static constexpr int kPass = kEach * kThreads;             /* of a block, that it lists at once */
-    static constexpr size_t kShared = sizeof(barrier_t) + sizeof(float) * (kParts + kAdders) * kCells +
+    static constexpr int kReceived = kParts * kRows * (kTile + kMostCluster); /* from the cluster */
+    static constexpr size_t kShared = sizeof(barrier_t) + sizeof(float) * (kReceived + kAdders * kCells) +
                                       (sizeof(int) + sizeof(float) * kRows) * kPass;
     static_assert(kRows <= 2 && kAdders % kShare == 0 && kCells % 4 == 0,
                   "equal shares; sums by sixteen bytes");
 };
-/* A single row of few events; of many, by tiles of so many columns; several rows, each by itself; two rows
- * that share a list. */
+/* A single row of few events; of many, by tiles of so many columns; of many along a long k; several rows,
+ * each by itself; two rows that share a list. */
 template <typename W> using FewBrief = Few<1, 8, kWarp, 8, 1, 4, W>;
 template <typename W, int kQuads> using Few64 = Few<1, 16, 8, 8, kQuads, 2, W>;
 template <typename W> using Few80 = Few<1, 16, 10, 8, 2, 2, W>;
 template <typename W> using Few128 = Few<1, 16, kWarp / 2, 8, 2, 2, W>;
 template <typename W> using Few256 = Few<1, 16, kWarp, 8, 2, 2, W>;
+template <typename W> using FewDeep = Few<1, 32, kWarp, 8, 2, 1, W>;
 template <typename W> using FewApart = Few<1, 8, kWarp, 4, 1, 4, W>;
 template <typename W> using FewShared = Few<2, 8, kWarp, 8, 1, 3, W>;
 
@@ -55,7 +59,7 @@ template <typename W> struct FewArgs {
     int64_t rs, cs;
     int cluster;
     int slice;      /* k of a block, a multiple of 4 */
-    int owned;      /* columns whose sums a block stores */
+    int owned;      /* columns whose sums a block stores; the last of a cluster has what is left */
     unsigned owner; /* which block of the cluster that is: a column times this, the upper 16 bits */
     bool quads;
 };
@@ -197,16 +201,17 @@ template <typename W, typename Shape> struct FewSums {
     }
 };
 
-/* Sums the parts [parts][rows][owned], eights of them by halves, and stores one or two rows. store_sums takes
- * any number: nothing else runs meanwhile, and its divisions and chain of loads were a tenth of the time. */
+/* Sums the parts [parts][rows][owned], eights of them by halves, and stores `columns` of one or two rows.
+ * store_sums takes any number: nothing else runs meanwhile, and its divisions and chain of loads were a tenth
+ * of the time. */
 template <typename W>
 __device__ inline void store_rows(const GemmArgsOf<W> &p, const float *parts, int count, int rows, int owned,
-                                  int i0, int j0)
+                                  int columns, int i0, int j0)
 {
     const float alpha = load_scalar<float>(p.alpha), beta = load_scalar<float>(p.beta);
     for (int t = threadIdx.x; t < rows * owned; t += blockDim.x) {
         const int row = rows > 1 && t >= owned, i = i0 + row, j = j0 + t - row * owned;
-        if (i >= p.m || j >= p.n) continue;
+        if (i >= p.m || j >= p.n || j >= j0 + columns) continue;
         float sum = 0;
 #pragma unroll 1
         for (int first = 0; first < count; first += 8)
@@ -243,8 +248,9 @@ __global__ __launch_bounds__(Shape::kThreads,
     const bool adds = warp_lane < Shape::kWarpAdders * Shape::kLanes;
     const int adder = (int)threadIdx.x / kWarp * Shape::kWarpAdders + warp_lane / Shape::kLanes;
     const int i0 = blockIdx.y * Shape::kRows, j0 = tile * Shape::kTile;
-    float *const received = (float *)shared; /* [cluster * kParts][kRows][columns of this block] */
-    float *const totals = received + Shape::kParts * Shape::kCells; /* [kAdders][kRows][kTile]    */
+    float *const received = (float *)shared;           /* [cluster * kParts][kRows][owned]  */
+    float *const totals = received + Shape::kReceived; /* [kAdders][kRows][kTile]           */
+    const int owns = min(a.owned, Shape::kTile - rank * a.owned);
     EventList<Shape> list;
     list.value = totals + Shape::kAdders * Shape::kCells;
     list.k = (int *)(list.value + Shape::kRows * Shape::kPass);
@@ -252,7 +258,7 @@ __global__ __launch_bounds__(Shape::kThreads,
     if (cluster > 1 && threadIdx.x == 0) {
         barrier_init(all_here, 1);
         cluster_barrier_fence();
-        barrier_arrive_promise(all_here, sizeof(float) * Shape::kParts * Shape::kCells);
+        barrier_arrive_promise(all_here, sizeof(float) * cluster * Shape::kParts * Shape::kRows * owns);
     }
     __syncwarp();
     cluster_arrive_relaxed(cluster);
@@ -295,7 +301,7 @@ __global__ __launch_bounds__(Shape::kThreads,
         barrier_wait_pushed(all_here);
     else
         __syncthreads();
-    store_rows(p, received, cluster * Shape::kParts, Shape::kRows, a.owned, i0, j0 + rank * a.owned);
+    store_rows(p, received, cluster * Shape::kParts, Shape::kRows, a.owned, owns, i0, j0 + rank * a.owned);
 }
 
 /* How many k a block of a cluster has. */
@@ -338,7 +344,7 @@ lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
     a.s = s->data, a.rs = s->rs, a.cs = s->cs;
     a.cluster = cluster;
     a.slice = slice_of(p->k, cluster);
-    a.owned = Shape::kTile / cluster;
+    a.owned = (int)ceil_div(Shape::kTile, cluster);
     a.owner = 65536u / (unsigned)a.owned + 1;
     a.quads = scans_quads(s, p->k);
     const Launch l = {
@@ -349,6 +355,30 @@ lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
         true,
         stream};
     return launch(event_few<S, W, Shape>, l, a);
+}
+
+/* The largest cluster of so many tiles that has no more than so many blocks. */
+int cluster_within(int64_t tiles, int64_t blocks)
+{
+    return (int)max<int64_t>(1, min<int64_t>(kMostCluster / 2, blocks / tiles));
+}
+
+/* Many events of more columns than blocks of 80 have multiprocessors for. Two such blocks are at once on a
+ * multiprocessor; four in five places taken are more than half of them, and fewer are not. */
+template <typename W> int wide_cluster(const lac_cuda_product_t *p, const Device &device)
+{
+    const int64_t tiles = tiles_of<Few256<W>>(p), places = 2 * device.sms;
+    const int pairs = cluster_of<Few256<W>>(p, kRoom, device), most = cluster_within(tiles, 7 * places / 8);
+    if (4 * tiles > 3 * device.sms) return 4; /* turn after turn */
+    return 8 * pairs * tiles < 6 * device.sms && 5 * most * tiles >= 4 * places ? most : pairs;
+}
+
+/* The blocks of a cluster along a long k, whose slices at once come from few pages of memory; 0 where there
+ * are too many columns for that. */
+template <typename W> int deep_cluster(const lac_cuda_product_t *p, const Device &device)
+{
+    const int cluster = min(6, cluster_within(tiles_of<FewDeep<W>>(p), 4 * device.sms / 5));
+    return p->k >= kDeepK && cluster >= 5 ? cluster : 0;
 }
 
 /* A single row. Few events come in one turn of small blocks, where those fill the device or come in eights.
@@ -368,7 +398,11 @@ lac_status_t launch_one(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
     const bool few = density * slice_of(p->k, brief) <= FewBrief<W>::kAdders * FewBrief<W>::kLoads;
     if (few && (brief == 8 || brief * tiles_of<FewBrief<W>>(p) > device.sms))
         return launch_few<S, W, FewBrief<W>>(p, s, brief, stream);
-    if (few || tiles_of<Few80<W>>(p) > device.sms) return launch_few<S, W, Few256<W>>(p, s, by_256, stream);
+    if (few) return launch_few<S, W, Few256<W>>(p, s, by_256, stream);
+    if (tiles_of<Few80<W>>(p) > device.sms)
+        return launch_few<S, W, Few256<W>>(p, s, wide_cluster<W>(p, device), stream);
+    const int deep = deep_cluster<W>(p, device);
+    if (deep) return launch_few<S, W, FewDeep<W>>(p, s, deep, stream);
 
     const auto idle = [&](int64_t blocks) { return 1 - double(blocks) / round_up(blocks, device.sms); };
     const double idle_64 = idle(by_64 * tiles_of<Few64<W, 3>>(p)),
