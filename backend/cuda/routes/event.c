@@ -281,14 +281,23 @@ static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *ma
     }
 }
 
+static bool gathers_rows(how_t how)
+{
+    return how.gather == BY_ROWS || how.gather == BY_COPY;
+}
+
+/* Types that one launch reads. */
+static bool takes_in_one(const lac_sided_t *s)
+{
+    return !lac_is_half(s->s->dt) || s->s->dt == s->w->dt;
+}
+
 /* One launch scans S again for every 256 columns: worth it while S is small and its rows are contiguous. */
 static bool fuses(const lac_problem_t *p, const lac_sided_t *s, how_t how)
 {
-    bool takes_s = !lac_is_half(s->s->dt) || s->s->dt == s->w->dt;
-    if (s->m == 1 || !takes_s) return takes_s;
+    if (s->m == 1 || !takes_in_one(s)) return takes_in_one(s);
     if (p->settings.fixed_sums) return false;
-    bool by_rows = how.gather == BY_ROWS || how.gather == BY_COPY;
-    return by_rows && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_MIN;
+    return gathers_rows(how) && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_MIN;
 }
 
 /* A row of S is scanned by the warps that its slices of k go to, whatever the device has besides: 214 ms for
@@ -332,8 +341,8 @@ static size_t packed_bytes(const lac_sided_t *s, how_t how)
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
     if (how.gather == BY_COUNTS || (how.gather == BY_SEGMENTS && how.source == FROM_ACTIVE)) return 0;
     if (how.gather == BY_SEGMENTS) return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->k));
-    if (how.source == FROM_CSR) return 0;
-    if (how.gather == BY_ROWS || how.gather == BY_COPY || s->w->dt == LAC_F64)
+    if (how.source == FROM_CSR || (gathers_rows(how) && s->m == 1 && takes_in_one(s))) return 0;
+    if (gathers_rows(how) || s->w->dt == LAC_F64)
         return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k, s->w->dt));
     int64_t stream = lac_cuda_event_stream_bytes(s->m, s->k), /* never less than the slots */
         active = lac_cuda_event_active_bytes(s->m, s->k);
@@ -576,4 +585,4 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_event[] =
-    LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, 0);
+    LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, LAC_ROUTE_FINDS_ZEROS);

@@ -18,11 +18,18 @@
     0.16 /* of the rate of its output, where that lies across the rows: 4 bytes a sector; H200, 2026-11-23   \
           */
 
+/* A row times a W of two bytes, in whole pieces of 16: what it takes however few events there are, and its
+ * share of memory's rate, for 10 to 100 % of 33 to 142 MB of W (h200/rows_gpu_2026-11-28.json). */
+#define ROW_US     1.2
+#define ROW_RATE   0.935
+#define ROW_PIECES 8 /* elements */
+
 /* What the times hang on: extents, the density of S, and the share of k where it has nonzeros. */
 typedef struct gathered {
     double m, n, k, density, active;
     double size; /* bytes of an element of W                                                          */
     bool across; /* a row of the output does not lie together */
+    bool row;    /* a single row, by pieces of two-byte elements */
 } gathered_t;
 
 static gathered_t gathered_of(const lac_sided_t *s)
@@ -34,7 +41,8 @@ static gathered_t gathered_of(const lac_sided_t *s)
                         d,
                         s->s->k_active >= 0 ? s->s->k_active : lac_active_fraction(d, m),
                         (double)lac_dt_size(s->w->dt),
-                        s->ocs != 1};
+                        s->ocs != 1,
+                        s->m == 1 && lac_is_half(s->w->dt) && s->n % ROW_PIECES == 0};
 }
 
 /* Each slice that any row of S needs comes from memory once, and to the multiprocessors for every event, but
@@ -44,6 +52,7 @@ static gathered_t gathered_of(const lac_sided_t *s)
 static double gather_us(gathered_t g, const lac_machine_t *machine)
 {
     double dram = g.active * g.size * g.k * g.n / (machine->cuda_dram_gbps * 1e3);
+    if (g.row) return ROW_US + dram / ROW_RATE;
     double rows = g.m < TOGETHER ? g.m : TOGETHER,
            beside = rows > ALONE ? (rows - ALONE) / (TOGETHER - ALONE) : 0.0;
     double common = lac_active_fraction(g.density, rows), found = 1.0 + SHARED * beside * common * common;
@@ -78,7 +87,7 @@ double lac_cuda_wide_us(const lac_sided_t *s, const lac_machine_t *machine)
 bool lac_cuda_wide_wins(double m, double n, double k, double nnz, bool across, const lac_machine_t *machine)
 {
     double d = nnz / (m * k);
-    gathered_t g = {m, n, k, d, lac_active_fraction(d, m), sizeof(float), across};
+    gathered_t g = {m, n, k, d, lac_active_fraction(d, m), sizeof(float), across, false};
     return m >= WIDE_ROWS && n >= WIDE && nnz / m <= WIDE_ROW && wide_us(g, machine) < gather_us(g, machine);
 }
 
