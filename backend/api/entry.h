@@ -40,6 +40,10 @@ typedef struct lac_known {
 lac_known_t lac_known_take(lac_ctx_t *ctx, lac_obj_t *a, lac_obj_t *b);
 void lac_known_give_back(const lac_known_t *known);
 
+/* The same for the operands a and b of a drop-in library's call, and what there is goes into its problem. */
+lac_known_t lac_known_of_call(lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_obj_t *a, lac_obj_t *b,
+                              lac_problem_t *p);
+
 /* The site of a drop-in library's call, from its shape alone. */
 lac_site_key_t lac_site_key_of(const lac_gemm_args_t *args);
 

@@ -211,20 +211,6 @@ static lac_status_t serve_rest(lac_ctx_t *ctx, const lac_problem_t *first, const
     return status;
 }
 
-/* Gives the operands what is registered of them, or what the option "frozen" says of their extents. */
-static lac_known_t take_known(lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_obj_t *a, lac_obj_t *b,
-                              lac_problem_t *p)
-{
-    lac_known_t known = {NULL, NULL};
-    if (is_batch(args) || !(args->registered || ctx->policy.frozen_count)) return known;
-    /* Metadata describes all that a buffer holds: of a symmetric operand, more than counts. */
-    lac_obj_t nothing = {.dt = args->dt};
-    known = lac_known_take(ctx, p->a.triangle ? &nothing : a, p->b.triangle ? &nothing : b);
-    if (known.a) p->a = lac_operand_describe(a);
-    if (known.b) p->b = lac_operand_describe(b);
-    return known;
-}
-
 /* The bias of a product of two bytes an element: its sums are rounded once, with it. */
 static lac_epilogue_args_t added_bias(const lac_gemm_args_t *args)
 {
@@ -254,7 +240,7 @@ int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
                              .decision = batch ? &decision : NULL};
     int token = lac_enter(ctx);
     lac_problem_from_args(&p, args);
-    lac_known_t known = take_known(ctx, args, &a, &b, &p);
+    lac_known_t known = lac_known_of_call(ctx, args, &a, &b, &p);
     p.terms.callers_blas = !batch;
     p.account.site_bits = site_bits(args);
     if (batch) p.account.extra_us = alone_us(ctx, &p, args->batch.count);

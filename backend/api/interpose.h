@@ -67,7 +67,7 @@ LAC_API int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_gemm_args_t *args,
 
 /* Nonzero where a product of this shape is recorded without an estimate: a path of ours that takes as long
  * whatever its operands hold is predicted to be faster than the caller's. */
-LAC_API int lac_records_any_density(const lac_ctx_t *ctx, const lac_gemm_args_t *args);
+LAC_API int lac_records_any_density(lac_ctx_t *ctx, const lac_gemm_args_t *args);
 
 /* On `stream`, which is being captured: adds a sparse and a dense path of the GEMM to the capture, and a
  * probe of the sparse operand that selects one each time the graph runs; or one path that is predicted to be

@@ -8,12 +8,14 @@
 #include "planner/select.h"
 #include "planner/timing.h"
 
+#include <stdlib.h>
+
 /* What a replay spends on choosing: 3 us on the look, 7 on the condition (H200, CUDA 13.0, 2026-11-21). */
 #define CHOOSING_US 10.0
 
 typedef struct ways {
     lac_ctx_t *ctx;
-    const lac_problem_t *p;
+    lac_problem_t *p;
     const lac_residual_t *residual;              /* NULL: nothing is added */
     const lac_route_t *sparse_path, *dense_path; /* sparse_path NULL: there is one way */
 } ways_t;
@@ -61,14 +63,18 @@ int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_est
     return choice.route->role == LAC_ROLE_SPARSE;
 }
 
-static bool problem_of(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_problem_t *p)
+/* False where it cannot be recorded. What is registered of its operands is to be given back, if anything. */
+static bool problem_of(lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_problem_t *p, lac_known_t *known)
 {
+    *known = (lac_known_t){NULL, NULL};
     lac_obj_t a = lac_view(args->a.dt, LAC_DEVICE, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
               b = lac_view(args->b.dt, LAC_DEVICE, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
               c = lac_view(args->dt, LAC_DEVICE, args->m, args->n, args->c, args->crs, args->ccs);
     if (args->adds && lac_is_half(args->a.dt)) return false;
     if (lac_share_memory(&a, &c) || lac_share_memory(&b, &c)) return false;
     lac_problem_from_args(p, args);
+    *known = lac_known_of_call(ctx, args, &a, &b, p);
+    p->settings.may_copy = ctx->policy.may_copy;
     p->settings.math = ctx->policy.math;
     p->settings.strict_nan = ctx->policy.strict_nan;
     p->settings.fixed_sums = ctx->policy.fixed_sums;
@@ -125,18 +131,15 @@ static lac_choice_t select_any(const lac_ctx_t *ctx, lac_problem_t *p, const lac
 
 static bool is_ours(const lac_choice_t *choice)
 {
-    return choice->route->role == LAC_ROLE_FAST || choice->route->role == LAC_ROLE_EITHER;
+    return choice->route->role == LAC_ROLE_FAST || choice->why == LAC_WHY_ON_DEVICE;
 }
-
-/* The density of the operand whose zeros are not multiplied, where nothing is known of it. */
-#define ASSUMED_DENSITY 0.10
 
 static lac_choice_t select_guaranteed(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate)
 {
     lac_preference_t none = {0};
     assume(p, estimate);
     lac_operand_t *x = lac_problem_skips(p, &p->b) ? &p->b : &p->a;
-    if (x->density < 0) x->density = ASSUMED_DENSITY;
+    if (x->density < 0) x->density = LAC_ASSUMED_DENSITY;
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &none);
 }
 
@@ -147,7 +150,14 @@ static double cost_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate
     return route->cost_us(route, p, &ctx->machine);
 }
 
-/* Room and handles for both ways, while the context's own stream may still be waited for. */
+/* What was made of an operand that stays may from now on stand for it. */
+static void describe_anew(lac_operand_t *x)
+{
+    if (x->meta && x->frozen) x->formats = lac_meta_trusted(x->meta);
+}
+
+/* Room, handles and formats of what stays for both ways, while the context's own stream may still be waited
+ * for. */
 static lac_status_t prepare(void *arg)
 {
     const ways_t *ways = arg;
@@ -155,6 +165,8 @@ static lac_status_t prepare(void *arg)
     lac_status_t status =
         ways->sparse_path ? backend->prepare(ways->ctx->exec, ways->sparse_path, ways->p) : LAC_OK;
     if (!status) status = backend->prepare(ways->ctx->exec, ways->dense_path, ways->p);
+    describe_anew(&ways->p->a);
+    describe_anew(&ways->p->b);
     return status ? status : backend->device->wait(ways->ctx->exec);
 }
 
@@ -185,8 +197,9 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
     if (dense.route->role == LAC_ROLE_FAST) dense.cost_us = cost_at(ctx, p, estimate, dense.route);
     if (guaranteed) {
         select_guaranteed(ctx, p, estimate);
-    } else if (dense.route->role == LAC_ROLE_EITHER) {
-        assume(p, estimate);
+    } else if (dense.why == LAC_WHY_ON_DEVICE) {
+        if (dense.route->role == LAC_ROLE_EITHER) assume(p, estimate);
+        lac_select_settle(&dense, p);
     } else if (pays(estimate, &sparse, &dense)) {
         ways.sparse_path = sparse.route;
         branch.sparse_path = queue_sparse;
@@ -203,26 +216,63 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
     return branch.touched ? -1 : 0;
 }
 
-int lac_records_any_density(const lac_ctx_t *ctx, const lac_gemm_args_t *args)
+int lac_records_any_density(lac_ctx_t *ctx, const lac_gemm_args_t *args)
 {
     lac_problem_t p;
-    if (!problem_of(ctx, args, &p)) return false;
-    if (lac_problem_guarantees(&p)) return true;
-    lac_choice_t any = select_any(ctx, &p, NULL);
-    return is_ours(&any);
+    lac_known_t known;
+    bool any = problem_of(ctx, args, &p, &known);
+    if (any && !lac_problem_guarantees(&p)) {
+        lac_choice_t choice = select_any(ctx, &p, NULL);
+        any = is_ours(&choice);
+    }
+    lac_known_give_back(&known);
+    return any;
+}
+
+/* What goes with a recording: the metadata that it reads, and whom its caller wants called. */
+typedef struct recorded {
+    lac_known_t known;
+    void (*on_release)(void *owner);
+    void *owner;
+} recorded_t;
+
+static void release(void *arg)
+{
+    recorded_t *recorded = arg;
+    lac_registry_unpin(recorded->known.a);
+    lac_registry_unpin(recorded->known.b);
+    recorded->on_release(recorded->owner);
+    free(recorded);
+}
+
+static int record_holding(lac_ctx_t *ctx, void *stream, const lac_gemm_args_t *args,
+                          const lac_estimate_t *estimate, recorded_t *recorded)
+{
+    lac_problem_t p;
+    int done = 0;
+    int token = lac_enter(ctx);
+    bool can = problem_of(ctx, args, &p, &recorded->known);
+    lac_known_t known = recorded->known; /* recorded may be gone by then */
+    lac_registry_pin(known.a);
+    lac_registry_pin(known.b);
+    if (can)
+        done = record(ctx, stream, &p, args->adds ? &args->residual : NULL, estimate, release, recorded);
+    else
+        release(recorded);
+    lac_known_give_back(&known);
+    lac_leave(ctx, token);
+    return done;
 }
 
 int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_gemm_args_t *args,
                      const lac_estimate_t *estimate, void (*on_release)(void *owner), void *owner)
 {
-    lac_problem_t p;
     bool can = ctx->backend->device && ctx->backend->device->branch && ctx->backend->prepare;
-    if (!can || !problem_of(ctx, args, &p)) {
+    recorded_t *recorded = can ? malloc(sizeof *recorded) : NULL;
+    if (!recorded) {
         on_release(owner);
         return 0;
     }
-    int token = lac_enter(ctx);
-    int done = record(ctx, stream, &p, args->adds ? &args->residual : NULL, estimate, on_release, owner);
-    lac_leave(ctx, token);
-    return done;
+    *recorded = (recorded_t){{NULL, NULL}, on_release, owner};
+    return record_holding(ctx, stream, args, estimate, recorded);
 }

@@ -132,3 +132,16 @@ void lac_known_give_back(const lac_known_t *known)
     lac_registry_give_back(known->a);
     lac_registry_give_back(known->b);
 }
+
+lac_known_t lac_known_of_call(lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_obj_t *a, lac_obj_t *b,
+                              lac_problem_t *p)
+{
+    lac_known_t known = {NULL, NULL};
+    if (args->batch.count > 1 || !(args->registered || ctx->policy.frozen_count)) return known;
+    /* Metadata describes all that a buffer holds: of a symmetric operand, more than counts. */
+    lac_obj_t nothing = {.dt = args->dt};
+    known = lac_known_take(ctx, p->a.triangle ? &nothing : a, p->b.triangle ? &nothing : b);
+    if (known.a) p->a = lac_operand_describe(a);
+    if (known.b) p->b = lac_operand_describe(b);
+    return known;
+}

@@ -16,7 +16,8 @@ struct lac_registered {
     uintptr_t low, high;
     lac_memory_id_t at;
     bool owned, ended;
-    int users;
+    int users, pins;
+    lac_registered_t *next;      /* in `kept` */
     uint64_t calls, fingerprint; /* on a device */
     bool asked, printed;
     int watched; /* on the host */
@@ -29,6 +30,7 @@ static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static lac_registered_t **entries; /* by address; no two meet */
 static int room;
+static lac_registered_t *kept; /* removed, and not freed yet: they may be pinned */
 _Atomic int lac_registry_size;
 
 static uint64_t bits_at(const lac_registered_t *entry, const void *at)
@@ -128,6 +130,48 @@ static lac_status_t insert(lac_registered_t *entry)
     return LAC_OK;
 }
 
+static void destroy(lac_registered_t *entry)
+{
+    if (entry->owned) lac_meta_free(entry->obj.meta);
+    free(entry);
+}
+
+/* What no recording reads any more of all that was kept for one. */
+static void free_unpinned(void)
+{
+    lac_registered_t *unpinned = NULL, **at = &kept;
+    pthread_mutex_lock(&guard);
+    while (*at) {
+        lac_registered_t *entry = *at;
+        if (entry->pins > 0) {
+            at = &entry->next;
+            continue;
+        }
+        *at = entry->next;
+        entry->next = unpinned;
+        unpinned = entry;
+    }
+    pthread_mutex_unlock(&guard);
+    while (unpinned) {
+        lac_registered_t *entry = unpinned;
+        unpinned = entry->next;
+        destroy(entry);
+    }
+}
+
+/* Of one that was taken out, if any. */
+static bool dispose(lac_registered_t *entry)
+{
+    if (entry) {
+        pthread_mutex_lock(&guard);
+        entry->next = kept;
+        kept = entry;
+        pthread_mutex_unlock(&guard);
+    }
+    free_unpinned();
+    return entry != NULL;
+}
+
 lac_status_t lac_registry_add(const lac_obj_t *obj, lac_memory_id_t at, bool owned)
 {
     lac_registered_t *entry = calloc(1, sizeof *entry);
@@ -150,14 +194,6 @@ static void take_out(const lac_registered_t *entry)
     int i = slot_of(entry->low);
     lac_registry_size--;
     memmove(entries + i, entries + i + 1, (size_t)(lac_registry_size - i) * sizeof(lac_registered_t *));
-}
-
-static bool dispose(lac_registered_t *entry)
-{
-    if (!entry) return false;
-    if (entry->owned) lac_meta_free(entry->obj.meta);
-    free(entry);
-    return true;
 }
 
 bool lac_registry_remove(const void *buf)
@@ -238,6 +274,22 @@ void lac_registry_give_back(lac_registered_t *borrowed)
     if (!borrowed) return;
     pthread_mutex_lock(&guard);
     if (--borrowed->users == 0) pthread_cond_broadcast(&idle);
+    pthread_mutex_unlock(&guard);
+}
+
+void lac_registry_pin(lac_registered_t *borrowed)
+{
+    if (!borrowed) return;
+    pthread_mutex_lock(&guard);
+    borrowed->pins++;
+    pthread_mutex_unlock(&guard);
+}
+
+void lac_registry_unpin(lac_registered_t *pinned)
+{
+    if (!pinned) return;
+    pthread_mutex_lock(&guard);
+    pinned->pins--;
     pthread_mutex_unlock(&guard);
 }
 

@@ -36,6 +36,11 @@ bool lac_registry_find(const void *buf, lac_memory_id_t *at, bool *ended);
 lac_registered_t *lac_registry_borrow(lac_obj_t *x, int device);
 void lac_registry_give_back(lac_registered_t *borrowed);
 
+/* While a recording reads the metadata of a borrowed one: what is freed with it stays until then, though it
+ * may be removed. Unpinning frees nothing, and may be done wherever a mutex may be locked. */
+void lac_registry_pin(lac_registered_t *borrowed);
+void lac_registry_unpin(lac_registered_t *pinned);
+
 /* Where its matrix was when it was added; and that it is not what it was: no call borrows it from now on. */
 uint64_t lac_registered_allocation(const lac_registered_t *entry);
 void lac_registered_end(lac_registered_t *entry);

@@ -14,9 +14,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#define HYSTERESIS      0.10 /* a challenger must be this much cheaper than the route that served last */
-#define CHOSEN_MARGIN   1.1 /* a scan goes on up to so many times the density that its route was chosen at  */
-#define ASSUMED_DENSITY 0.10 /* where a route is forced on an operand of which nothing is known        */
+#define HYSTERESIS    0.10 /* a challenger must be this much cheaper than the route that served last */
+#define CHOSEN_MARGIN 1.1  /* a scan goes on up to so many times the density that its route was chosen at  */
 
 static void apply_policy(const lac_policy_t *policy, lac_problem_t *p)
 {
@@ -38,8 +37,8 @@ static const char *wanted_route(const lac_policy_t *policy, const char *asked)
 /* A forced sparse route runs whatever the density is. */
 static void assume_densities(lac_problem_t *p)
 {
-    if (p->a.density < 0) p->a.density = ASSUMED_DENSITY;
-    if (p->b.density < 0) p->b.density = ASSUMED_DENSITY;
+    if (p->a.density < 0) p->a.density = LAC_ASSUMED_DENSITY;
+    if (p->b.density < 0) p->b.density = LAC_ASSUMED_DENSITY;
 }
 
 static void assume_forced(lac_problem_t *p)
@@ -52,13 +51,22 @@ static void assume_forced(lac_problem_t *p)
 static void assume_guaranteed(lac_problem_t *p)
 {
     lac_operand_t *x = lac_problem_skips(p, &p->b) ? &p->b : &p->a;
-    if (lac_problem_guarantees(p) && x->density < 0) x->density = ASSUMED_DENSITY;
+    if (lac_problem_guarantees(p) && x->density < 0) x->density = LAC_ASSUMED_DENSITY;
 }
 
 /* What the cost model alone says of the route in a row. */
 static double predicted_us(const lac_ctx_t *ctx, const lac_problem_t *p, int row)
 {
     return row < 0 ? -1.0 : ctx->routes[row]->cost_us(ctx->routes[row], p, &ctx->machine);
+}
+
+/* A call that is recorded, with an operand of which nothing is known beside one that stays: what is chosen
+ * serves replays whose operand may be another. */
+static bool is_recorded(const lac_ctx_t *ctx, const lac_problem_t *p)
+{
+    const lac_device_t *device = ctx->backend->device;
+    bool unsure = (p->a.density < 0 && p->b.frozen) || (p->b.density < 0 && p->a.frozen);
+    return device && unsure && device->capturing(ctx->exec);
 }
 
 /* `trusts`: predictions are taken at their word, as the owner of a plan does. */
@@ -73,7 +81,12 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
         preference.factor = lac_timing_factors(ctx, site);
     else
         lac_timing_prefer(ctx, site, p, &preference);
-    if (!wanted) return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+    if (!wanted) {
+        preference.on_device = is_recorded(ctx, p);
+        lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+        lac_select_settle(&choice, p);
+        return choice;
+    }
     lac_problem_t known = *p;
     p->terms.named = true; /* first the operand of which something is known, then any */
     for (int assumed = 0; assumed < 2; assumed++) {
@@ -90,7 +103,7 @@ static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_sit
                                  bool trusts)
 {
     unsigned epoch;
-    if (!site || trusts) return choose(ctx, p, site, wanted, trusts);
+    if (!site || trusts || is_recorded(ctx, p)) return choose(ctx, p, site, wanted, trusts);
     bool anew = lac_timing_weighs(ctx, site, &epoch);
     lac_decision_key_t facts;
     lac_decision_key(&facts, p, wanted, site->route, epoch);
@@ -197,7 +210,8 @@ static lac_status_t accept(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t
     if (status && !no_room) return status;
     if (no_room) lac_clear_error();
     bool by_caller = out->declined && request->density_limit > 0.0; /* says nothing of what pays */
-    if (!no_room && site && !by_caller) lac_history_learn(ctx, site, p, choice, out);
+    bool unseen = choice->why == LAC_WHY_ON_DEVICE;                 /* and replays may see another operand */
+    if (!no_room && site && !by_caller && !unseen) lac_history_learn(ctx, site, p, choice, out);
     request->bits = no_room ? NULL : out->bits;
     if (!no_room && !ctx->backend->asynchronous) request->density = out->density;
     if (!no_room && !out->declined) return LAC_OK;

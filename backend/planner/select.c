@@ -173,6 +173,53 @@ static lac_choice_t on_device(const lac_route_t *const *table, int count, const 
     return best;
 }
 
+/* How much longer than the vendor's product what stands in for it may take on any input. */
+#define PROMISED_SHARE 0.02
+#define PROMISED_US    1.5
+
+static lac_operand_t *skipped_operand(const lac_route_t *route, lac_problem_t *p)
+{
+    return route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+}
+
+/* A route that skips, were so much of its operand nonzero; negative where it would not fit. */
+static double us_at(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine,
+                    double density)
+{
+    lac_problem_t known = *p;
+    skipped_operand(route, &known)->density = density;
+    if (route->applicable(route, &known) != LAC_FITS) return -1.0;
+    return route->cost_us(route, &known, machine) + lac_route_extra_us(route, p);
+}
+
+/* True where what the route is predicted to take by a full operand was found true: a row times a W of two
+ * bytes an element (gather.c of a device). Other gathers of all there is take up to eight times as long. */
+static bool is_proven_full(const lac_route_t *route, const lac_problem_t *p)
+{
+    return route->traits & LAC_ROUTE_FINDS_ZEROS && lac_problem_is_half(p) &&
+           (route->side == LAC_SIDE_RIGHT ? p->n : p->m) == 1;
+}
+
+/* Where nothing is sure of an operand: a route that finds its zeros in every run, unless it is predicted to
+ * gain nothing, or to lose more than is promised to the vendor where there are none. */
+static lac_choice_t at_any_density(const lac_route_t *const *table, int count, const lac_problem_t *p,
+                                   const lac_machine_t *machine, lac_choice_t best, double counted_density)
+{
+    lac_problem_t here = *p;
+    double most_us = best.dense_us + fmax(PROMISED_SHARE * best.dense_us, PROMISED_US);
+    for (int i = 0; i < count; i++) {
+        const lac_route_t *route = table[i];
+        if (!is_proven_full(route, p) || skipped_operand(route, &here)->density >= 0) continue;
+        bool counted = counted_density > 0 && (route->side == LAC_SIDE_RIGHT) == (p->m > p->n);
+        double full = us_at(route, p, machine, 1.0),
+               some = us_at(route, p, machine, counted ? counted_density : LAC_ASSUMED_DENSITY);
+        if (full < 0 || full > most_us) continue;
+        double cost = counted ? some : 0.5 * (some + full);
+        if (cost < best.cost_us) best = (lac_choice_t){route, i, LAC_WHY_ON_DEVICE, cost, best.dense_us};
+    }
+    return best;
+}
+
 /* The cheapest among the routes of one name, or among all free ones when name is NULL. */
 static lac_choice_t cheapest(const lac_route_t *const *table, int count, const lac_problem_t *p,
                              const lac_machine_t *machine, const lac_preference_t *preference,
@@ -208,9 +255,16 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
     if (fitting == 1) best.why = LAC_WHY_ONLY;
     if (!name && best.route && best.route->role == LAC_ROLE_DENSE && least > 0.0 && least < best_weight)
         best.why = LAC_WHY_UNPROVEN;
-    if (!name && best.route && is_fast(best.route) && preference->on_device)
-        best = on_device(table, count, p, machine, best, preference->counted_density);
-    return best;
+    if (name || !best.route || !preference->on_device) return best;
+    if (is_fast(best.route)) best = on_device(table, count, p, machine, best, preference->counted_density);
+    return at_any_density(table, count, p, machine, best, preference->counted_density);
+}
+
+void lac_select_settle(const lac_choice_t *choice, lac_problem_t *p)
+{
+    if (choice->why != LAC_WHY_ON_DEVICE || !is_sparse(choice->route)) return;
+    lac_operand_t *x = skipped_operand(choice->route, p);
+    if (x->density < 0) x->density = 1.0;
 }
 
 lac_choice_t lac_select(const lac_route_t *const *table, int count, const lac_problem_t *p,

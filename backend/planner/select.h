@@ -7,6 +7,10 @@
 #include "route/route.h"
 #include "lacuna/gemm.h"
 
+#define LAC_ASSUMED_DENSITY                                                                                  \
+    0.10 /* of an operand of which nothing is known, where one guess is to be made                           \
+          */
+
 /* What selection may take into account beside the costs. */
 typedef struct lac_preference {
     const char *forced;           /* a route name, or NULL                                           */
@@ -59,6 +63,10 @@ bool lac_route_too_dense(const lac_route_t *route, const lac_problem_t *p, doubl
 /* Chooses the cheapest route that applies; a forced one where it applies. Pure. */
 lac_choice_t lac_select(const lac_route_t *const *table, int count, const lac_problem_t *p,
                         const lac_machine_t *machine, const lac_preference_t *preference);
+
+/* Where a route that skips was chosen whatever its operand holds, the problem says from now on that this may
+ * be full: for which the route is cut. Nothing, otherwise. */
+void lac_select_settle(const lac_choice_t *choice, lac_problem_t *p);
 
 /* All costs and refusals of the same selection, for people. */
 void lac_select_record(const lac_route_t *const *table, int count, const lac_problem_t *p,

@@ -9,8 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define ASSUMED_DENSITY 0.10 /* where nothing is known: it only steers */
-
 /* The largest difference of two results, and the line about it. */
 
 /* Element (i, j) lies at buf[i * rs + j * cs]. */
@@ -189,8 +187,8 @@ void lac_shadow_end(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p
     again.terms.density_limit = -1.0;
     again.terms.callers_blas = false; /* ours has to run */
     again.terms.named = true;
-    if (again.a.density < 0) again.a.density = ASSUMED_DENSITY;
-    if (again.b.density < 0) again.b.density = ASSUMED_DENSITY;
+    if (again.a.density < 0) again.a.density = LAC_ASSUMED_DENSITY;
+    if (again.b.density < 0) again.b.density = LAC_ASSUMED_DENSITY;
     lac_choice_t second = lac_select(ctx->routes, ctx->route_count, &again, &ctx->machine, &preference);
     if (!ctx->backend->device)
         end_host(ctx, shadow, &again, symbol, choice, &second, took_us);

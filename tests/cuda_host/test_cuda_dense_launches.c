@@ -6,6 +6,7 @@
 #include "lacuna/layer.h"
 #include "launch_checks.h"
 #include "cuda_support.h"
+#include "operand/registry.h"
 #include "route/route.h"
 
 #include <string.h>
@@ -454,6 +455,80 @@ static void test_adaptive_lists(void **state)
     }
 }
 
+/* A row times a weight along k that stays: its copy is made before anything is recorded, and the recording
+ * gathers rows of it whatever the row holds. A second row, or a weight that may change, leaves it to the
+ * caller. */
+static void test_frozen_capture(void **state)
+{
+    (void)state;
+    enum { FROZEN_ROW, FROZEN_ROWS, ANY_ROW, CASES };
+    lac_dim_t k = 4096, n = 11008;
+    for (int i = 0; i < CASES; i++) {
+        lac_dim_t m = i == FROZEN_ROWS ? 2 : 1;
+        bool ours = i == FROZEN_ROW;
+        lac_obj_t a = cuda_host_matrix(ctx, LAC_BF16, m, k, k, 1, 0),
+                  b = cuda_host_matrix(ctx, LAC_BF16, k, n, 1, k, 0),
+                  c = cuda_host_matrix(ctx, LAC_BF16, m, n, n, 1, 0);
+        recorded_t r = recording_of(&a, &b, &c);
+        lac_graph_t *graph;
+        r.call.dt = r.call.a.dt = r.call.b.dt = LAC_BF16;
+        r.call.b.rs = 1, r.call.b.cs = k;
+        r.call.registered = i != ANY_ROW;
+        if (i != ANY_ROW) unit_expect(lac_ctx_set(r.ours, "frozen", "4096x11008"), LAC_OK, "frozen");
+        assert_int_equal(lac_records_any_density(r.ours, &r.call), ours);
+        standin_forget();
+        unit_expect(lac_graph_capture(ctx, record, &r, 1, &graph), LAC_OK, "capture");
+        assert_int_equal(r.done, ours);
+        assert_int_equal(standin_count("lac_cuda_event_fused"), ours);
+        if (ours) {
+            const standin_launch_t *l = standin_find("lac_cuda_event_fused", 0);
+            assert_true(l->captured && standin_real(l, "s.density") == 1.0);
+            assert_false(standin_find("lac_cuda_copy", 0)->captured);
+            EXPECT(l, "p.m p.n p.k p.ldw p.order p.w_dt", 1, n, k, n, LAC_CUDA_ROWS, LAC_BF16);
+            assert_int_equal(standin_extent(standin_pointer(l, "p.w")), 2 * k * n);
+        }
+        lac_graph_free(graph);
+        assert_int_equal(r.gone, 1);
+        assert_int_equal(lac_registry_remove(b.buf), i != ANY_ROW);
+        lac_ctx_free(r.ours);
+    }
+}
+
+typedef struct product {
+    lac_obj_t a, b, c;
+} product_t;
+
+static lac_status_t multiply(void *arg)
+{
+    const product_t *x = arg;
+    return lac_gemm(ctx, NULL, &x->a, &x->b, NULL, &x->c);
+}
+
+/* The same of a call through the library, whose copy was made by a call before: as long as the weight stays.
+ */
+static void test_frozen_gemm_capture(void **state)
+{
+    (void)state;
+    lac_dim_t k = 4096, n = 11008;
+    for (int frozen = 0; frozen < 2; frozen++) {
+        lac_graph_t *graph;
+        product_t x = {cuda_host_matrix(ctx, LAC_BF16, 1, k, k, 1, 0),
+                       cuda_host_matrix(ctx, LAC_BF16, k, n, 1, k, 0),
+                       cuda_host_matrix(ctx, LAC_BF16, 1, n, n, 1, 0)};
+        unit_expect(multiply(&x), LAC_OK, "before");
+        if (frozen) {
+            cuda_host_freeze(ctx, &x.b, k * n);
+            unit_expect(cuda_host_gemm(ctx, "event", 1.0f, &x.a, &x.b, 0.0f, &x.c), LAC_OK, "event");
+        }
+        standin_forget();
+        unit_expect(lac_graph_capture(ctx, multiply, &x, 1, &graph), LAC_OK, "capture");
+        assert_int_equal(standin_count("lac_cuda_event_fused"), frozen);
+        assert_int_equal(standin_count("cublasGemmEx_64"), !frozen);
+        if (frozen) assert_true(standin_real(standin_find("lac_cuda_event_fused", 0), "s.density") == 1.0);
+        lac_graph_free(graph);
+    }
+}
+
 /* Bias and threshold: on the side of the output that they belong to, also where the product is transposed. */
 static void test_epilogue(void **state)
 {
@@ -565,10 +640,10 @@ static void test_cusparse_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(dense),         TEST(dense_doubles),     TEST(dense_long),     TEST(scalars),
-        TEST(trivial),       TEST(reference),         TEST(epilogue),       TEST(cusparse),
-        TEST(cusparse_kept), TEST(adaptive_capture),  TEST(adaptive_lists), TEST(lif),
-        TEST(guaranteed),    TEST(guaranteed_capture)};
+        TEST(dense),          TEST(dense_doubles),       TEST(dense_long),     TEST(scalars),
+        TEST(trivial),        TEST(reference),           TEST(epilogue),       TEST(cusparse),
+        TEST(cusparse_kept),  TEST(adaptive_capture),    TEST(adaptive_lists), TEST(lif),
+        TEST(frozen_capture), TEST(frozen_gemm_capture), TEST(guaranteed),     TEST(guaranteed_capture)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -419,6 +419,29 @@ static void test_owned_in_use(void **state)
     assert_int_equal(lac_registry_size, 0);
 }
 
+/* What a recording reads stays when its registration goes, and goes when there is another call. */
+static void test_owned_pinned(void **state)
+{
+    (void)state;
+    const lac_memory_id_t here = {.device = -1};
+    lac_meta_t *meta;
+    unit_expect(lac_meta_create(&meta, M, K), LAC_OK, "create");
+    unit_expect(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, val), LAC_OK, "attach");
+    lac_obj_t x = weight(LAC_HOST, meta), call = x;
+    unit_expect(lac_registry_add(&x, here, true), LAC_OK, "add");
+    lac_registered_t *borrowed = lac_registry_borrow(&call, -1);
+    for (int times = 0; times < 2; times++) lac_registry_pin(borrowed);
+    lac_registry_give_back(borrowed);
+    assert_true(lac_registry_drop_owned(w));
+    assert_int_equal(lac_registry_size, 0);
+    lac_registry_unpin(borrowed);
+    assert_false(lac_registry_remove(w));
+    assert_true(lac_meta_density(meta) > 0.0); /* the recording's, still */
+    lac_registry_unpin(borrowed);
+    lac_registry_pin(NULL), lac_registry_unpin(NULL);
+    assert_false(lac_registry_drop_owned(w));
+}
+
 /* The one who takes it back waits for those who use it, even where it is cancelled meanwhile. */
 static void test_taken_back_in_use(void **state)
 {
@@ -450,12 +473,19 @@ static void test_taken_back_in_use(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REGISTER_TEST(test_known_by_address),        REGISTER_TEST(test_known_on_either_side),
-        REGISTER_TEST(test_another_matrix_there),    REGISTER_TEST(test_changed_contents),
-        REGISTER_TEST(test_each_remembered_element), REGISTER_TEST(test_freed_on_a_device),
-        REGISTER_TEST(test_changed_on_a_device),     REGISTER_TEST(test_bad_input),
-        REGISTER_TEST(test_frozen_by_shape),         REGISTER_TEST(test_many),
-        REGISTER_TEST(test_ended_is_not_lent),       REGISTER_TEST(test_owned_in_use),
+        REGISTER_TEST(test_known_by_address),
+        REGISTER_TEST(test_known_on_either_side),
+        REGISTER_TEST(test_another_matrix_there),
+        REGISTER_TEST(test_changed_contents),
+        REGISTER_TEST(test_each_remembered_element),
+        REGISTER_TEST(test_freed_on_a_device),
+        REGISTER_TEST(test_changed_on_a_device),
+        REGISTER_TEST(test_bad_input),
+        REGISTER_TEST(test_frozen_by_shape),
+        REGISTER_TEST(test_many),
+        REGISTER_TEST(test_ended_is_not_lent),
+        REGISTER_TEST(test_owned_in_use),
+        REGISTER_TEST(test_owned_pinned),
         REGISTER_TEST(test_taken_back_in_use),
     };
     unit_begin();

@@ -70,11 +70,17 @@ static const lac_route_t *const table[] = {&left.route,  &right.route, &other.ro
 enum { DENSE = 4, FAST, EITHER, NATIVE, COUNT };
 _Static_assert(COUNT == sizeof table / sizeof *table, "a row for each route");
 
+static fake_t left_finds = FAKE("row", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, 20.0, 1.0),
+              right_finds = FAKE("row", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, 20.0, 1.0);
+static const lac_route_t *const finding[] = {&left_finds.route, &right_finds.route, &dense.route};
+enum { FINDING = 3 };
+
 static int reset(void **state)
 {
     (void)state;
     fake_t *all[] = {&left, &right, &other, &oracle, &dense, &fast, &either, &native};
     for (int i = 0; i < COUNT; i++) all[i]->refusal = LAC_FITS;
+    left_finds.route.traits = right_finds.route.traits = LAC_ROUTE_FINDS_ZEROS;
     dense.base = 10.0, fast.refusal = LAC_REFUSED_W_ALIGNMENT, either.base = 5.0;
     return 0;
 }
@@ -177,6 +183,55 @@ static void test_on_device(void **state)
     expect_route(choose(-1, -1, &wanted), &fast, LAC_WHY_CHEAPEST);
     either.refusal = LAC_FITS;
     expect_route(choose(0.01, -1, &named), &either, LAC_WHY_FORCED);
+}
+
+/* Of a row of two bytes an element, where nothing is known of it: a route that finds zeros in every run, if a
+ * full row costs no more than is promised beside the vendor's product, and it is wanted. */
+static void test_full_row(void **state)
+{
+    (void)state;
+    static const lac_machine_t machine;
+    lac_preference_t wanted = {.on_device = true}, counted = {.on_device = true, .counted_density = 0.05};
+    for (int on_right = 0; on_right < 2; on_right++) {
+        fake_t *route = on_right ? &right_finds : &left_finds;
+        lac_problem_t p = {.m = on_right ? 2 : 1, .n = on_right ? 1 : 2, .k = 1, .dt = LAC_BF16};
+        lac_operand_t *x = on_right ? &p.b : &p.a;
+        p.a.dt = p.b.dt = LAC_BF16;
+        p.a.density = p.b.density = -1.0;
+        route->base = 1.5, route->slope = 10.0; /* 11.5 of a full one, 10 by the vendor */
+        lac_choice_t choice = lac_select(finding, FINDING, &p, &machine, &wanted);
+        expect_route(choice, route, LAC_WHY_ON_DEVICE);
+        assert_true(choice.cost_us == 0.5 * (2.5 + 11.5) && choice.dense_us == 10.0);
+        assert_true(lac_select(finding, FINDING, &p, &machine, &counted).cost_us == 2.0);
+        lac_problem_t settled = p;
+        lac_select_settle(&choice, &settled);
+        assert_true((on_right ? settled.b : settled.a).density == 1.0);
+        assert_true((on_right ? settled.a : settled.b).density == -1.0);
+        route->base = 1.6; /* beyond what is promised */
+        choice = lac_select(finding, FINDING, &p, &machine, &wanted);
+        expect_route(choice, &dense, LAC_WHY_ONLY);
+        lac_select_settle(&choice, &settled);
+        assert_true((on_right ? settled.a : settled.b).density == -1.0);
+        dense.base = 100.0, route->base = 91.9; /* 2 % of it */
+        choice = lac_select(finding, FINDING, &p, &machine, &wanted);
+        expect_route(choice, route, LAC_WHY_ON_DEVICE);
+        route->base = 92.1;
+        expect_route(lac_select(finding, FINDING, &p, &machine, &wanted), &dense, LAC_WHY_ONLY);
+        dense.base = 10.0, route->base = 1.0;
+        static const lac_preference_t none;
+        expect_route(lac_select(finding, FINDING, &p, &machine, &none), &dense, LAC_WHY_ONLY);
+        p.dt = p.a.dt = p.b.dt = LAC_F32;
+        expect_route(lac_select(finding, FINDING, &p, &machine, &wanted), &dense, LAC_WHY_ONLY);
+        p.dt = p.a.dt = p.b.dt = LAC_BF16;
+        p.m = p.n = 2;
+        expect_route(lac_select(finding, FINDING, &p, &machine, &wanted), &dense, LAC_WHY_ONLY);
+        p.m = on_right ? 2 : 1, p.n = on_right ? 1 : 2;
+        x->density = 0.95; /* it is known: by costs */
+        expect_route(lac_select(finding, FINDING, &p, &machine, &wanted), &dense, LAC_WHY_CHEAPEST);
+        x->density = -1.0, route->refusal = LAC_REFUSED_W_ALIGNMENT;
+        expect_route(lac_select(finding, FINDING, &p, &machine, &wanted), &dense, LAC_WHY_ONLY);
+        route->refusal = LAC_FITS, route->base = 2.0;
+    }
 }
 
 static void test_only(void **state)
@@ -405,6 +460,7 @@ int main(void)
         cmocka_unit_test_setup(test_cheapest, reset),
         cmocka_unit_test_setup(test_fast, reset),
         cmocka_unit_test_setup(test_on_device, reset),
+        cmocka_unit_test_setup(test_full_row, reset),
         cmocka_unit_test_setup(test_only, reset),
         cmocka_unit_test_setup(test_ties_go_to_the_first, reset),
         cmocka_unit_test_setup(test_native_stands_back_until_measured, reset),
