@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the drop-in cuBLAS does to the time of PyTorch programs: each measured plain and preloaded, in turn, and, where
-lacuna_blas can be imported, some with their layers packed by its optimize().
+"""What the drop-in cuBLAS does to the time of PyTorch programs: each measured plain and preloaded, in turn. Those of layers
+also preloaded with their weights frozen (LACUNA_FROZEN), and, where lacuna_blas can be imported, packed by its optimize().
 
 usage: torch_plugin.py <liblacuna_cublas.so> <results.json> [rounds [only programs whose names hold this]]
 
@@ -55,7 +55,7 @@ def packed(model):
     if "MEASURE_PACKED" in os.environ:
         import lacuna_blas.torch
 
-        lacuna_blas.torch.optimize(model)
+        lacuna_blas.torch.optimize(model, frozen=True)
     return model
 
 
@@ -286,12 +286,13 @@ PROGRAMS = {
 }
 
 
-OF_LAYERS = ("ReLU network", "decode step")  # programs whose layers can be packed
+OF_LAYERS = ("ReLU network", "decode step")  # programs whose weights can be frozen or packed
+WEIGHTS = "4096x4096,4096x11008,11008x4096"  # of those
 
 
 def measure(only):
     named = {name: program for name, program in PROGRAMS.items() if only in name}
-    if "MEASURE_PACKED" in os.environ:
+    if "MEASURE_PACKED" in os.environ or "LACUNA_FROZEN" in os.environ:
         named = {name: program for name, program in named.items() if name.startswith(OF_LAYERS)}
     return {name: program() for name, program in named.items()}
 
@@ -307,7 +308,8 @@ def run(only, **more):
 def main(plugin, path, rounds="3", only=""):
     import torch
 
-    ways = {"plain": {}, "preloaded": {"LD_PRELOAD": os.path.abspath(plugin)}}
+    preloaded = {"LD_PRELOAD": os.path.abspath(plugin)}
+    ways = {"plain": {}, "preloaded": preloaded, "frozen": {**preloaded, "LACUNA_FROZEN": WEIGHTS}}
     if importlib.util.find_spec("lacuna_blas"):
         ways["packed"] = {"MEASURE_PACKED": "1"}
     runs = {way: [] for way in ways}

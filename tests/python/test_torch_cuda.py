@@ -216,6 +216,27 @@ class Graphs(Case):
                     self.rounded(out, x, model.weight, model.bias)
                 self.rounded(model(x), x, model.weight, model.bias)
 
+    def test_a_frozen_weight_in_a_recording(self):
+        """Of a half type: its copy is read by replays whatever the row holds, after refresh() and restore() too; PyTorch's would be as large."""
+        for kind in HALVES:
+            model, x, stream = layer(4096, 11008).to(kind), normal(30, 1, 4096, density=0.1).to(kind), torch.cuda.Stream()
+            lac.optimize(model, frozen=True)
+            with torch.no_grad():
+                with torch.cuda.stream(stream):
+                    model(x)
+                torch.cuda.synchronize()
+                graph, calls = torch.cuda.CUDAGraph(), lac.status(model)[0][2]
+                with torch.cuda.graph(graph):
+                    out = model(x)
+                self.assertEqual(lac.status(model)[0][2], calls + 1)
+                for i, undo in enumerate((None, lac.refresh, lac.restore, lambda model: model(x))):
+                    x.copy_(normal(31 + i, 1, 4096, density=(0.0, 0.1, 1.0, 0.5)[i]))
+                    if undo:
+                        undo(model)
+                    graph.replay()
+                    torch.cuda.synchronize()
+                    self.rounded(out, x, model.weight, model.bias)
+
     def test_a_weight_that_changes_between_replays(self):
         model, x, stream = layer(2000, 1000), normal(26, 20, 2000, density=0.01), torch.cuda.Stream()
         lac.optimize(model)

@@ -132,6 +132,23 @@ class Changes(ByRoute):
                 self.settle(module)
                 self.right(module)
 
+    def test_a_weight_that_stays_is_packed_at_once(self):
+        """By its owner's promise: a change is not looked for until refresh(), and a weight born in inference mode is packed, too."""
+        with torch.inference_mode():
+            born = layer()
+        module = layer()
+        for each in (module, born):
+            lac.optimize(each, frozen=True)
+            self.right(each)
+            self.assertEqual(lac.status(each)[0][1:], (0, 2), "one call prepared, and one was made")
+        with torch.no_grad():
+            module.weight[1, int(self.x[0].nonzero()[0])] += 100
+            self.assertGreater((module(self.x) - F.linear(self.x, module.weight, module.bias)).abs().max(), 50)
+        lac.refresh(module)
+        self.right(module)
+        self.assertEqual(lac.restore(module), 1)
+        self.right(module)
+
     def test_a_weight_that_changes_before_each_call_is_never_packed(self):
         module = layer()
         lac.optimize(module)

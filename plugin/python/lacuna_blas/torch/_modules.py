@@ -22,7 +22,7 @@ from .._context import Context
 from .._library import TRANS, DecisionStruct, library
 from .._operand import Metadata, Operand
 from .._product import Decision
-from ._common import NUMBERS, _obj
+from ._common import HALVES, NUMBERS, _obj
 from ._operators import _floats, _graded, eager, least_products, packs
 
 _SAMPLES = 16
@@ -30,6 +30,7 @@ _PAUSE, _PAUSE_ON_DEVICE = 64, 8  # calls between two tries of a layer whose inp
 _TIMED = True  # on the CPU, PyTorch's product of a layer is timed now and then, and compared with ours
 _autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 _numbers = itertools.count(1)
+_recorded = weakref.WeakKeyDictionary()  # by layer: what recordings read of it, after optimize() was taken back
 _steps = {}  # by address: steps that optimizers took with a parameter there
 
 
@@ -52,10 +53,12 @@ def _least(before, seconds):
 
 class Packed:
     """A weight's metadata, frozen from the second call on that finds the weight unchanged: a weight that changes before each call
-    is never packed."""
+    is never packed. stays: the weight's owner promised that it does not change, so that recordings may read the copy, too."""
 
-    def __init__(self):
+    def __init__(self, stays=False):
         _watch_optimizers()
+        self.stays, self.ready = stays, False
+        self.recorded, self.kept = False, []  # whether a recording reads the metadata; earlier ones that some recordings read
         self.number = next(_numbers)
         self.lock, self.stamp, self.metadata, self.weight = threading.Lock(), None, None, None
         self.frozen = False
@@ -72,22 +75,34 @@ class Packed:
     def metadata_of(self, weight):
         """The frozen metadata that holds for the weight now; None where none does."""
         with self.lock:
-            if weight.is_inference() or _operators.capturing(weight):  # no version counter; a replay would not see a change
+            recorded = _operators.capturing(weight)
+            if not self.stays and (recorded or weight.is_inference()):  # a replay would not see a change; no version counter
                 return None
+            self.recorded |= recorded
             address = weight.data_ptr()
-            if (self.frozen and weight._version == self.stamp[4] and address == self.stamp[0] and weight.stride() == self.stamp[2]
-                    and weight.shape == self.stamp[1] and _steps.get(address, 0) == self.stamp[5] and self._sampled() == self.sample):
+            version, steps = (0, 0) if self.stays else (weight._version, _steps.get(address, 0))
+            if (self.frozen and version == self.stamp[4] and address == self.stamp[0] and weight.stride() == self.stamp[2]
+                    and weight.shape == self.stamp[1] and steps == self.stamp[5] and self._sampled() == self.sample):
                 self.packed_calls += 1
                 return self.metadata
-            stamp = (address, weight.shape, weight.stride(), weight.get_device(), weight._version, _steps.get(address, 0))
+            stamp = (address, weight.shape, weight.stride(), weight.get_device(), version, steps)
             if stamp != self.stamp or self._sampled() != self.sample:
                 self._begin(weight, stamp)
-                return None
+                if not self.stays:
+                    return None
             if not self.frozen:
                 self.metadata.freeze()
                 self.frozen = True
             self.packed_calls += 1
             return self.metadata
+
+    def prepare(self, weight):
+        """Of a weight that stays, before there is a recording: its metadata, and of a half type on a device the copy that recorded products
+        read."""
+        known = self.metadata_of(weight)
+        if known is not None and weight.is_cuda and weight.dtype in HALVES and weight.is_contiguous():
+            _operators.copy_by_k(weight, known)
+        self.ready = True
 
     def product(self, input, weight, bias):
         """The layer's product where nothing watches the call and no gradients are wanted."""
@@ -131,6 +146,7 @@ class Packed:
     def _begin(self, weight, stamp):
         """A weight that was not seen before, or was changed: what is known of the old contents is never used again."""
         self.changes += self.stamp is not None
+        self._keep_recorded()
         if self.metadata is not None and self.stamp[:4] == stamp[:4]:
             self.metadata.touch()
         else:
@@ -138,7 +154,14 @@ class Packed:
             self.metadata = Metadata(_operators.context_of(weight.device), *weight.shape)
             self.cells = self._cells(self.weight)
             self.longest_pause = _PAUSE if weight.device.type == "cpu" else _PAUSE_ON_DEVICE
-        self.stamp, self.frozen, self.sample = stamp, False, self._sampled()
+        self.stamp, self.frozen, self.ready, self.sample = stamp, False, False, self._sampled()
+
+    def _keep_recorded(self):
+        """What a recording reads is neither freed nor made anew while we live."""
+        if self.recorded and self.metadata is not None:
+            self.kept.append((self.metadata, self.weight))
+            self.metadata = None
+        self.recorded = False
 
     @staticmethod
     def _cells(weight):
@@ -153,10 +176,11 @@ class Packed:
 
     def forget(self):
         with self.lock:
+            self._keep_recorded()
             if self.metadata is not None:
                 self.metadata.touch()
             self.metadata = self.stamp = self.weight = None
-            self.frozen = False
+            self.frozen = self.ready = False
 
 
 class LacunaLinear(torch.nn.Linear):
@@ -174,7 +198,8 @@ class LacunaLinear(torch.nn.Linear):
     def _considered(self, input, packed):
         """The product of an input of which nothing is known yet, or that something watches."""
         compiling = torch.compiler.is_compiling()
-        if packed is not None and not compiling and input.dtype is not torch.bool:
+        recorded = packed is not None and packed.stays and not compiling and self._recorded(input, packed)
+        if packed is not None and not compiling and not recorded and input.dtype is not torch.bool:
             if packed.pause > 0:
                 packed.pause -= 1
                 return packed.plain(super().forward, input) if packed.timing else super().forward(input)
@@ -183,7 +208,7 @@ class LacunaLinear(torch.nn.Linear):
         parameters = self._parameters
         weight = parameters.get("weight")
         weight, bias = (self.weight, self.bias) if weight is None else (weight, parameters["bias"])
-        place, kind, least = "cuda" if weight.is_cuda else "cpu", weight.dtype, least_products(weight, input)
+        place, kind, least = "cuda" if weight.is_cuda else "cpu", weight.dtype, _operators.SMALL if recorded else least_products(weight, input)
         large = input.numel() * weight.shape[0] >= least
         served = packed is not None and kind in NUMBERS[weight.is_cuda] and input.dtype in (kind, torch.bool) and large
         if packed is not None and not large and not compiling and (weight.requires_grad or not torch.is_grad_enabled()):
@@ -199,6 +224,14 @@ class LacunaLinear(torch.nn.Linear):
         out = _operators.linear_eager(input, weight, bias, packed.number)
         packed.learn(input, time.perf_counter() - begin)
         return out
+
+    def _recorded(self, input, packed):
+        """True where a call of a layer whose weight stays is captured: a replay takes no time of the host's. Other calls prepare for it."""
+        if _operators.capturing(input):
+            return True
+        if not packed.ready and "weight" in self._parameters and self.weight.device == input.device:
+            packed.prepare(self.weight)
+        return False
 
     def __reduce_ex__(self, protocol):
         state = {key: value for key, value in self.__dict__.items() if key != "_lacuna_packed"}
@@ -305,10 +338,12 @@ def profile(model, *inputs, **keywords):
     return Report(layers.values())
 
 
-def optimize(model, *inputs, only=None, **keywords):
+def optimize(model, *inputs, only=None, frozen=False, **keywords):
     """Lets the model's Linear layers, and those of subclasses that call Linear's forward, compute with Lacuna. Parameters, hooks and
     the state_dict stay as they are. inputs: the model is run on them once, and the report tells what each layer is expected to
-    gain. only: names of layers. Returns a Report; its undo(), or restore(model), takes everything back."""
+    gain. only: names of layers. frozen: a promise that their weights do not change before refresh(), as in inference: changes are not
+    looked for, and CUDA graphs may be captured with the packed copies, once the model has run on their device; a half type has a copy as large as
+    the weight there. After refresh() capture anew. Returns a Report; its undo(), or restore(model), takes everything back."""
     expected = {each.name: each for each in profile(model, *inputs, **keywords)} if inputs or keywords else {}
     names = None if only is None else {only} if isinstance(only, str) else set(only)
     changed, skipped = [], []
@@ -320,7 +355,7 @@ def optimize(model, *inputs, only=None, **keywords):
             skipped.append((name, why))
             continue
         module.__class__ = _lacuna_class(type(module))
-        module.__dict__["_lacuna_packed"] = Packed()
+        module.__dict__["_lacuna_packed"] = Packed(frozen)
         changed.append(expected.get(name) or Layer(name, tuple(module.weight.shape)))
     unknown = (names or set()) - {each.name for each in changed} - {name for name, _ in skipped}
     if unknown:
@@ -347,7 +382,10 @@ def restore(model):
     """Takes optimize() back; returns how many layers it changed."""
     modules = _optimized(model)
     for module in modules:
-        module.__dict__.pop("_lacuna_packed").forget()
+        packed = module.__dict__.pop("_lacuna_packed")
+        packed.forget()
+        if packed.kept:
+            _recorded.setdefault(module, []).extend(packed.kept)
         module.__class__ = _plain_class(type(module))
     return len(modules)
 

@@ -79,6 +79,15 @@ def _product(kind, a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
     return (None, False) if _left_to_pytorch(options, decision, adds) else (out, _gains(decision))
 
 
+def copy_by_k(weight, known):
+    """Makes the copy of a frozen weight by which event products gather, kept with what is known of it: by a product without events."""
+    context = context_of(weight.device)
+    rows, out = weight.detach().new_zeros((1, weight.shape[1])), weight.detach().new_empty((1, weight.shape[0]))
+    with context.lock:
+        library.lac_gemm_ex(context.pointer, None, _obj(rows), _obj(weight.detach(), known.pointer, TRANS), None, _obj(out),
+                            CallOpts(size=ctypes.sizeof(CallOpts), route=b"event"))
+
+
 def _left_to_pytorch(options, decision, adds):
     """True where PyTorch is to compute it. cuBLAS rounds a product of halves before it adds what was there, as `adds` says, so that of such a trial the time alone is
     of use: PyTorch's own product has the bias in its epilogue."""
