@@ -364,42 +364,54 @@ static void test_dense_halves(void **state)
         lac_dt_t dt = i % 2 ? LAC_F16 : LAC_BF16, out = i < 2 ? dt : LAC_F32;
         int type = dt == LAC_F16 ? 2 : 14;
         renew();
-        lac_obj_t a = cuda_host_matrix(ctx, dt, 10, 500, 500, 1, 0),
-                  b = cuda_host_matrix(ctx, dt, 500, 60, 1, 500, 0),
-                  c = cuda_host_matrix(ctx, out, 10, 60, 60, 1, 0),
-                  columns = cuda_host_matrix(ctx, out, 10, 60, 1, 10, 0),
-                  apart = cuda_host_matrix(ctx, out, 10, 60, 120, 2, 0),
-                  bytes = cuda_host_matrix(ctx, LAC_U8, 10, 500, 500, 1, 0);
+        lac_obj_t a = cuda_host_matrix(ctx, dt, 1000, 500, 500, 1, 0),
+                  b = cuda_host_matrix(ctx, dt, 500, 600, 1, 500, 0),
+                  c = cuda_host_matrix(ctx, out, 1000, 600, 600, 1, 0),
+                  columns = cuda_host_matrix(ctx, out, 1000, 600, 1, 1000, 0),
+                  apart = cuda_host_matrix(ctx, out, 1000, 600, 1200, 2, 0),
+                  bytes = cuda_host_matrix(ctx, LAC_U8, 1000, 500, 500, 1, 0);
         const standin_launch_t *l = cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasGemmEx_64");
-        EXPECT(l, "ta tb m n k lda ldb ldc a_type b_type c_type compute algo", 1, 0, 60, 10, 500, 500, 500,
-               60, type, type, out == LAC_F32 ? 0 : type, 68, -1);
+        EXPECT(l, "ta tb m n k lda ldb ldc a_type b_type c_type compute algo", 1, 0, 600, 1000, 500, 500, 500,
+               600, type, type, out == LAC_F32 ? 0 : type, 68, -1);
         expect_pointer(l, "a", b.buf);
         expect_pointer(l, "b", a.buf);
         EXPECT(standin_find("cublasSetMathMode", 0), "mode", 16);
         l = cuda_host_launch(ctx, "dense", &a, &b, &columns, "cublasGemmEx_64");
-        EXPECT(l, "ta tb m n k lda ldb ldc", 1, 0, 10, 60, 500, 500, 500, 10);
+        EXPECT(l, "ta tb m n k lda ldb ldc", 1, 0, 1000, 600, 500, 500, 500, 1000);
         assert_int_equal(cuda_host_bytes(ctx, "dense", "", &a, &b, &apart), -1);
         /* events become numbers of the other's type in front of it, on either side and of any strides */
         l = cuda_host_launch(ctx, "dense", &bytes, &b, &c, "lac_cuda_copy");
-        EXPECT(l, "x.dt x.rows x.cols x.rs x.cs dt rs cs", LAC_U8, 10, 500, 500, 1, dt, 500, 1);
+        EXPECT(l, "x.dt x.rows x.cols x.rs x.cs dt rs cs", LAC_U8, 1000, 500, 500, 1, dt, 500, 1);
         expect_pointer(l, "x.data", bytes.buf);
         const void *numbers = standin_pointer(l, "out");
         l = cuda_host_launch(ctx, "dense", &bytes, &b, &c, "cublasGemmEx_64");
-        EXPECT(l, "ta tb m n k lda ldb ldc a_type b_type c_type", 1, 0, 60, 10, 500, 500, 500, 60, type, type,
-               out == LAC_F32 ? 0 : type);
+        EXPECT(l, "ta tb m n k lda ldb ldc a_type b_type c_type", 1, 0, 600, 1000, 500, 500, 500, 600, type,
+               type, out == LAC_F32 ? 0 : type);
         expect_pointer(l, "a", b.buf), expect_pointer(l, "b", numbers);
-        expect_bytes("dense", "", &bytes, &b, &c, (64 << 20) + 10240);
-        lac_obj_t spread = cuda_host_matrix(ctx, LAC_U8, 500, 60, 120, 2, 0);
+        expect_bytes("dense", "", &bytes, &b, &c, (64 << 20) + cuda_host_piece(2 * 1000 * 500));
+        lac_obj_t spread = cuda_host_matrix(ctx, LAC_U8, 500, 600, 1200, 2, 0);
         l = cuda_host_launch(ctx, "dense", &a, &spread, &c, "lac_cuda_copy");
-        EXPECT(l, "x.dt x.rows x.cols x.rs x.cs dt rs cs", LAC_U8, 500, 60, 120, 2, dt, 60, 1);
-        lac_obj_t floats = cuda_host_rows(ctx, 10, 500), wide = cuda_host_rows(ctx, 10, 60);
+        EXPECT(l, "x.dt x.rows x.cols x.rs x.cs dt rs cs", LAC_U8, 500, 600, 1200, 2, dt, 600, 1);
+        lac_obj_t floats = cuda_host_rows(ctx, 1000, 500), wide = cuda_host_rows(ctx, 1000, 600);
         assert_int_equal(cuda_host_bytes(ctx, "dense", "", &floats, &b, &wide), -1);
         l = cuda_host_launch(ctx, "native", &a, &b, &apart, "lac_cuda_gemm_f64");
         EXPECT(l, "a.dt b.dt dt", dt, dt, out);
         assert_int_equal(cuda_host_bytes(ctx, "stream", "", &a, &b, &c), -1);
         cuda_host_count(ctx, &a, 500);
         assert_int_equal(cuda_host_bytes(ctx, "csr", "left", &a, &b, &c), -1);
-        assert_int_equal(cuda_host_bytes(ctx, "tiles", "left", &a, &b, &c), -1);
+        /* a C of two bytes is small: sums of fp32, rounded once with what is added to them */
+        lac_obj_t short_a = cuda_host_matrix(ctx, dt, 400, 500, 500, 1, 0),
+                  short_c = cuda_host_matrix(ctx, out, 400, 600, 600, 1, 0);
+        bool adds = out != LAC_F32;
+        l = cuda_host_launch(ctx, "dense", &short_a, &b, &short_c, "cublasGemmEx_64");
+        EXPECT(l, "m n k c_type", 600, 400, 500, 0);
+        assert_true(standin_real(l, "beta") == (adds ? 0.0 : 0.25) && standin_real(l, "alpha") == 1.5);
+        assert_int_equal(standin_count("lac_cuda_copy"), adds);
+        if (adds) EXPECT(standin_find("lac_cuda_copy", 0), "x.dt dt rs cs", LAC_F32, out, 600, 1);
+        expect_bytes("dense", "", &short_a, &b, &short_c, 64 << 20);
+        lac_obj_t odd = cuda_host_matrix(ctx, dt, 500, 60, 1, 500, 0),
+                  odd_c = cuda_host_matrix(ctx, out, 1000, 60, 60, 1, 0);
+        assert_int_equal(cuda_host_bytes(ctx, "tiles", "left", &a, &odd, &odd_c), -1);
     }
     lac_obj_t a = cuda_host_rows(ctx, 10, 500), b = cuda_host_rows(ctx, 500, 60),
               c = cuda_host_rows(ctx, 10, 60);
