@@ -306,8 +306,8 @@ static double scan_us(const lac_problem_t *p, const lac_sided_t *s, how_t how, c
 {
     double bytes = (double)lac_dt_size(s->s->dt) * (double)s->m * (double)s->k;
     double at_once = fuses(p, s, how) ? FUSED_TRIP : PACKED_TRIP, further = (double)s->k - at_once;
-    double trips =
-        how.gather == BY_ACTIVE || how.gather == BY_STREAM || further < 0 ? 0.0 : further / at_once;
+    bool one = how.gather == BY_ACTIVE || how.gather == BY_STREAM || lac_cuda_gathers_row(s);
+    double trips = one || further < 0 ? 0.0 : further / at_once;
     double moved = bytes / (machine->cuda_l2_gbps * 1e3);
     return moved > trips * TRIP_US ? moved : trips * TRIP_US;
 }

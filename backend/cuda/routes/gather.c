@@ -20,9 +20,14 @@
 
 /* A row times a W of two bytes, in whole pieces of 16: what it takes however few events there are, and its
  * share of memory's rate, for 10 to 100 % of 33 to 142 MB of W (h200/rows_gpu_2026-11-28.json). */
-#define ROW_US     1.2
-#define ROW_RATE   0.935
+#define ROW_US     1.6
+#define ROW_RATE   0.92
 #define ROW_PIECES 8 /* elements */
+
+bool lac_cuda_gathers_row(const lac_sided_t *s)
+{
+    return s->m == 1 && lac_is_half(s->w->dt) && s->n % ROW_PIECES == 0;
+}
 
 /* What the times hang on: extents, the density of S, and the share of k where it has nonzeros. */
 typedef struct gathered {
@@ -42,7 +47,7 @@ static gathered_t gathered_of(const lac_sided_t *s)
                         s->s->k_active >= 0 ? s->s->k_active : lac_active_fraction(d, m),
                         (double)lac_dt_size(s->w->dt),
                         s->ocs != 1,
-                        s->m == 1 && lac_is_half(s->w->dt) && s->n % ROW_PIECES == 0};
+                        lac_cuda_gathers_row(s)};
 }
 
 /* Each slice that any row of S needs comes from memory once, and to the multiprocessors for every event, but
