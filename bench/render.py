@@ -72,7 +72,7 @@ SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "m
             "linear": "dense products of a few rows by the weight of a Linear layer", "rank_k": "products with a short k, as the gradient of a weight is", "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
             "operators": "host operators beside a copy of as many bytes", "plugin": "host time of a dense call through the drop-in library",
             "quarters": "tiles: lists for sets of row groups", "ranks": "two ranks that share one device: their bits", "regret": "random problems: the decision against the best route",
-            "roofline": "products from dense to sparse against the roof", "segments": "events times sparse weights", "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page", "doubles": "products of doubles on a device", "types": "products of f16 and bf16",
+            "rows": "a row of bf16 by a weight that stays, sparse to full", "roofline": "products from dense to sparse against the roof", "segments": "events times sparse weights", "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page", "doubles": "products of doubles on a device", "types": "products of f16 and bf16",
             "stream": "dense products with a short side, cuBLAS, tiles beside them", "tiles": "products by tiles: time and accuracy", "torch": "PyTorch programs, plain and preloaded"}
 # The picture: one dot for each random problem.
 INK = with_spare_colours({"event": "#1f78b4", "csr": "#33a02c", "bitmask": "#984ea3", "tiles": "#ff7f00", "dense": "#b0b0b0"},

@@ -32,8 +32,9 @@ extern "C" {
 LAC_API lac_status_t lac_register(lac_ctx_t *ctx, const lac_obj_t *obj);
 
 /* Takes back what was registered at this address, ended or not, after the calls that are just using it. Work
- * that they queued on a device may still read the metadata: wait for it before you free an attached format.
- * Errors: NULL; VALUE where nothing was registered there. */
+ * that they queued on a device may still read the metadata: wait for it before you free an attached format;
+ * and so may CUDA graphs that captured them, as long as they are replayed. Errors: NULL; VALUE where nothing
+ * was registered there. */
 LAC_API lac_status_t lac_unregister(const void *buf);
 
 #ifdef __cplusplus
