@@ -263,8 +263,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
 void lac_select_settle(const lac_choice_t *choice, lac_problem_t *p)
 {
     if (choice->why != LAC_WHY_ON_DEVICE || !is_sparse(choice->route)) return;
-    lac_operand_t *x = skipped_operand(choice->route, p);
-    if (x->density < 0) x->density = 1.0;
+    skipped_operand(choice->route, p)->density = 1.0;
 }
 
 lac_choice_t lac_select(const lac_route_t *const *table, int count, const lac_problem_t *p,
