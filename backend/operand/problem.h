@@ -89,6 +89,7 @@ typedef struct lac_call_settings {
 typedef struct lac_run_terms {
     bool named;           /* the route was asked for by name: the host may wait, and bits may vary    */
     bool callers_blas;    /* the caller's own BLAS is the dense route: no other is wanted             */
+    bool any_density;     /* replays may find the operand full: a route says no where nobody measured that */
     bool vector;          /* asked for as a matrix times a vector: the dense route is sgemv           */
     double density_limit; /* a route that counts more than this gives up before it writes to c; negative:
                              never */

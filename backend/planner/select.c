@@ -182,22 +182,16 @@ static lac_operand_t *skipped_operand(const lac_route_t *route, lac_problem_t *p
     return route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
 }
 
-/* A route that skips, were so much of its operand nonzero; negative where it would not fit. */
+/* A route that skips, were so much of its operand nonzero, of which replays may have any share; negative
+ * where it would not fit. */
 static double us_at(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine,
                     double density)
 {
     lac_problem_t known = *p;
     skipped_operand(route, &known)->density = density;
+    known.terms.any_density = true;
     if (route->applicable(route, &known) != LAC_FITS) return -1.0;
     return route->cost_us(route, &known, machine) + lac_route_extra_us(route, p);
-}
-
-/* True where what the route is predicted to take by a full operand was found true: a row times a W of two
- * bytes an element (gather.c of a device). Other gathers of all there is take up to eight times as long. */
-static bool is_proven_full(const lac_route_t *route, const lac_problem_t *p)
-{
-    return route->traits & LAC_ROUTE_FINDS_ZEROS && lac_problem_is_half(p) &&
-           (route->side == LAC_SIDE_RIGHT ? p->n : p->m) == 1;
 }
 
 /* Where nothing is sure of an operand: a route that finds its zeros in every run, unless it is predicted to
@@ -209,7 +203,8 @@ static lac_choice_t at_any_density(const lac_route_t *const *table, int count, c
     double most_us = best.dense_us + fmax(PROMISED_SHARE * best.dense_us, PROMISED_US);
     for (int i = 0; i < count; i++) {
         const lac_route_t *route = table[i];
-        if (!is_proven_full(route, p) || skipped_operand(route, &here)->density >= 0) continue;
+        bool finds = route->traits & LAC_ROUTE_FINDS_ZEROS;
+        if (!finds || skipped_operand(route, &here)->density >= 0) continue;
         bool counted = counted_density > 0 && (route->side == LAC_SIDE_RIGHT) == (p->m > p->n);
         double full = us_at(route, p, machine, 1.0),
                some = us_at(route, p, machine, counted ? counted_density : LAC_ASSUMED_DENSITY);

@@ -45,7 +45,7 @@ typedef struct lac_route lac_route_t;
 /* What is to be known of a row beside its role. Any density: it may pay where nothing is zero, too. Few
  * terms: of the role NATIVE; it serves beside a vendor's product by predictions alone where sums have few
  * terms. Finds zeros: of the role SPARSE; each run finds them anew, however many there are, so that a
- * recording of one stays right. */
+ * recording of one stays right, and it is asked whether it knows what any share takes (terms.any_density). */
 enum { LAC_ROUTE_ANY_DENSITY = 1, LAC_ROUTE_FEW_TERMS = 2, LAC_ROUTE_FINDS_ZEROS = 4 };
 
 /* One row of the table. The functions take the row itself, so that one file can serve both sides. */

@@ -456,15 +456,16 @@ static void test_adaptive_lists(void **state)
 }
 
 /* A row times a weight along k that stays: its copy is made before anything is recorded, and the recording
- * gathers rows of it whatever the row holds. A second row, or a weight that may change, leaves it to the
- * caller. */
+ * gathers rows of it whatever the row holds. Two rows, fixed sums, and columns that are no whole pieces of 16
+ * bytes, of which a full row was not measured, leave it to the caller, and so does a weight that may change.
+ */
 static void test_frozen_capture(void **state)
 {
     (void)state;
-    enum { FROZEN_ROW, FROZEN_ROWS, ANY_ROW, CASES };
-    lac_dim_t k = 4096, n = 11008;
+    enum { FROZEN_ROW, FROZEN_ROWS, FIXED_SUMS, ODD_COLUMNS, ANY_ROW, CASES };
+    lac_dim_t k = 4096;
     for (int i = 0; i < CASES; i++) {
-        lac_dim_t m = i == FROZEN_ROWS ? 2 : 1;
+        lac_dim_t m = i == FROZEN_ROWS ? 2 : 1, n = i == ODD_COLUMNS ? 11004 : 11008;
         bool ours = i == FROZEN_ROW;
         lac_obj_t a = cuda_host_matrix(ctx, LAC_BF16, m, k, k, 1, 0),
                   b = cuda_host_matrix(ctx, LAC_BF16, k, n, 1, k, 0),
@@ -474,7 +475,9 @@ static void test_frozen_capture(void **state)
         r.call.dt = r.call.a.dt = r.call.b.dt = LAC_BF16;
         r.call.b.rs = 1, r.call.b.cs = k;
         r.call.registered = i != ANY_ROW;
-        if (i != ANY_ROW) unit_expect(lac_ctx_set(r.ours, "frozen", "4096x11008"), LAC_OK, "frozen");
+        if (i != ANY_ROW)
+            unit_expect(lac_ctx_set(r.ours, "frozen", "4096x11008,4096x11004"), LAC_OK, "frozen");
+        if (i == FIXED_SUMS) unit_expect(lac_ctx_set(r.ours, "sums", "fixed"), LAC_OK, "sums");
         assert_int_equal(lac_records_any_density(r.ours, &r.call), ours);
         standin_forget();
         unit_expect(lac_graph_capture(ctx, record, &r, 1, &graph), LAC_OK, "capture");

@@ -223,11 +223,36 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
     return slices == LAC_W_COLS ? by_columns(s, how.source, machine) : how;
 }
 
+static bool gathers_rows(how_t how)
+{
+    return how.gather == BY_ROWS || how.gather == BY_COPY;
+}
+
+/* Types that one launch reads. */
+static bool takes_in_one(const lac_sided_t *s)
+{
+    return !lac_is_half(s->s->dt) || s->s->dt == s->w->dt;
+}
+
 /* Beside an operand of f16 or bf16 W is gathered by rows, whichever of the two it is. */
 static bool takes_halves(const lac_problem_t *p, const lac_sided_t *s)
 {
     lac_w_layout_t layout = lac_sided_w_layout(p, s);
     return s->w->buf && (layout == LAC_W_ROWS || layout == LAC_W_PACKED);
+}
+
+/* Whether what it is predicted to take by a full operand was measured (gather.c): a row of dense S whose
+ * blocks list their slices of k. Other gathers of all there is take up to eight times as long as predicted.
+ */
+static bool is_measured_full(const lac_problem_t *p, const lac_sided_t *s)
+{
+    bool copied = lac_sided_w_layout(p, s) == LAC_W_PACKED;
+    lac_cuda_product_t product = {.m = s->m, .n = s->n, .k = s->k, .order = LAC_CUDA_ROWS};
+    product.w_dt = s->w->dt;
+    product.w = copied ? NULL : s->w->buf;
+    product.ldw = copied ? s->n : s->wrs;
+    bool lists = s->w->buf && takes_halves(p, s) && !p->settings.fixed_sums && source_of(s) == FROM_BUFFER;
+    return lists && takes_in_one(s) && lac_cuda_event_lists_row(&product);
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -245,6 +270,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     if (s.w->buf && (lac_sided_w_layout(p, &s) == LAC_W_STRIDED || s.wrs < 0 || s.wcs < 0))
         return LAC_REFUSED_W_STRIDES;
     if (lac_problem_is_half(p) && !takes_halves(p, &s)) return LAC_REFUSED_HALVES;
+    if (p->terms.any_density && !is_measured_full(p, &s)) return LAC_REFUSED_DENSITY_UNKNOWN;
     return LAC_FITS;
 }
 
@@ -279,17 +305,6 @@ static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *ma
     default:
         return lac_cuda_gather_us(s, machine);
     }
-}
-
-static bool gathers_rows(how_t how)
-{
-    return how.gather == BY_ROWS || how.gather == BY_COPY;
-}
-
-/* Types that one launch reads. */
-static bool takes_in_one(const lac_sided_t *s)
-{
-    return !lac_is_half(s->s->dt) || s->s->dt == s->w->dt;
 }
 
 /* One launch scans S again for every 256 columns: worth it while S is small and its rows are contiguous. */

@@ -456,3 +456,9 @@ lac_status_t run_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, con
 }
 
 } // namespace lacuna
+
+extern "C" bool lac_cuda_event_lists_row(const lac_cuda_product_t *p)
+{
+    const lac_cuda_dense_t full = {p->w_dt, nullptr, p->k, 1, 1.0};
+    return p->m == 1 && lacuna::takes_few(p, &full, lacuna::current_device());
+}
