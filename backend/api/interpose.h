@@ -65,17 +65,18 @@ typedef struct lac_estimate {
 /* Nonzero, with the estimate, where a sparse route serves the site of this call on this context. */
 LAC_API int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_estimate_t *estimate);
 
-/* Nonzero where a product of this shape is recorded without an estimate: a path of ours that takes as long
- * whatever its operands hold is predicted to be faster than the caller's. */
+/* Nonzero where a product of this shape is recorded without an estimate: a path of ours is predicted to be
+ * faster than the caller's whatever its operands hold, or to find zeros at each replay and lose no more than
+ * is promised where there are none. */
 LAC_API int lac_records_any_density(lac_ctx_t *ctx, const lac_gemm_args_t *args);
 
 /* On `stream`, which is being captured: adds a sparse and a dense path of the GEMM to the capture, and a
- * probe of the sparse operand that selects one each time the graph runs; or one path that is predicted to be
- * faster than the caller's whatever the operands hold. estimate: NULL where there is none. Returns 1 when it
- * has; 0 when declined: the capture is as it was. Negative: the capture has to be given up. The context has a
- * stream of its own that is not captured, and serves no other stream while the graph lives: its workspace is
- * in the graph. on_release(owner) is called once, whatever is returned, when nothing refers to what was
- * added, on any thread; it may not call CUDA. */
+ * probe of the sparse operand that selects one each time the graph runs; or one path, as
+ * lac_records_any_density has it. What is registered of an operand is read by it, and stays as long.
+ * estimate: NULL where there is none. Returns 1 when it has; 0 when declined: the capture is as it was.
+ * Negative: the capture has to be given up. The context has a stream of its own that is not captured, and
+ * serves no other stream while the graph lives: its workspace is in the graph. on_release(owner) is called
+ * once, whatever is returned, when nothing refers to what was added, on any thread; it may not call CUDA. */
 LAC_API int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_gemm_args_t *args,
                              const lac_estimate_t *estimate, void (*on_release)(void *owner), void *owner);
 

@@ -19,7 +19,7 @@
           */
 
 /* A row times a W of two bytes, in whole pieces of 16: what it takes however few events there are, and its
- * share of memory's rate, for 10 to 100 % of 33 to 142 MB of W (h200/rows_gpu_2026-11-28.json). */
+ * share of memory's rate, for 10 to 100 % of 33 to 117 MB of W (h200/rows_gpu_2026-11-28.json). */
 #define ROW_US     1.6
 #define ROW_RATE   0.92
 #define ROW_PIECES 8 /* elements */

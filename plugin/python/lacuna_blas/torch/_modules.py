@@ -30,7 +30,7 @@ _PAUSE, _PAUSE_ON_DEVICE = 64, 8  # calls between two tries of a layer whose inp
 _TIMED = True  # on the CPU, PyTorch's product of a layer is timed now and then, and compared with ours
 _autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 _numbers = itertools.count(1)
-_recorded = weakref.WeakKeyDictionary()  # by layer: what recordings read of it, after optimize() was taken back
+_kept_for_recordings = weakref.WeakKeyDictionary()  # by layer: what recordings read of it, after optimize() was taken back
 _steps = {}  # by address: steps that optimizers took with a parameter there
 
 
@@ -78,13 +78,11 @@ class Packed:
             recorded = _operators.capturing(weight)
             if not self.stays and (recorded or weight.is_inference()):  # a replay would not see a change; no version counter
                 return None
-            self.recorded |= recorded
             address = weight.data_ptr()
             version, steps = (0, 0) if self.stays else (weight._version, _steps.get(address, 0))
             if (self.frozen and version == self.stamp[4] and address == self.stamp[0] and weight.stride() == self.stamp[2]
                     and weight.shape == self.stamp[1] and steps == self.stamp[5] and self._sampled() == self.sample):
-                self.packed_calls += 1
-                return self.metadata
+                return self._lent(recorded)
             stamp = (address, weight.shape, weight.stride(), weight.get_device(), version, steps)
             if stamp != self.stamp or self._sampled() != self.sample:
                 self._begin(weight, stamp)
@@ -93,8 +91,12 @@ class Packed:
             if not self.frozen:
                 self.metadata.freeze()
                 self.frozen = True
-            self.packed_calls += 1
-            return self.metadata
+            return self._lent(recorded)
+
+    def _lent(self, recorded):
+        self.packed_calls += 1
+        self.recorded |= recorded
+        return self.metadata
 
     def prepare(self, weight):
         """Of a weight that stays, before there is a recording: its metadata, and of a half type on a device the copy that recorded products
@@ -198,7 +200,7 @@ class LacunaLinear(torch.nn.Linear):
     def _considered(self, input, packed):
         """The product of an input of which nothing is known yet, or that something watches."""
         compiling = torch.compiler.is_compiling()
-        recorded = packed is not None and packed.stays and not compiling and self._recorded(input, packed)
+        recorded = packed is not None and packed.stays and not compiling and self._captured(input, packed)
         if packed is not None and not compiling and not recorded and input.dtype is not torch.bool:
             if packed.pause > 0:
                 packed.pause -= 1
@@ -225,7 +227,7 @@ class LacunaLinear(torch.nn.Linear):
         packed.learn(input, time.perf_counter() - begin)
         return out
 
-    def _recorded(self, input, packed):
+    def _captured(self, input, packed):
         """True where a call of a layer whose weight stays is captured: a replay takes no time of the host's. Other calls prepare for it."""
         if _operators.capturing(input):
             return True
@@ -385,7 +387,7 @@ def restore(model):
         packed = module.__dict__.pop("_lacuna_packed")
         packed.forget()
         if packed.kept:
-            _recorded.setdefault(module, []).extend(packed.kept)
+            _kept_for_recordings.setdefault(module, []).extend(packed.kept)
         module.__class__ = _plain_class(type(module))
     return len(modules)
 
