@@ -207,7 +207,7 @@ static lac_choice_t at_any_density(const lac_route_t *const *table, int count, c
         if (!finds || skipped_operand(route, &here)->density >= 0) continue;
         bool counted = counted_density > 0 && (route->side == LAC_SIDE_RIGHT) == (p->m > p->n);
         double full = us_at(route, p, machine, 1.0),
-               some = us_at(route, p, machine, counted ? counted_density : LAC_ASSUMED_DENSITY);
+               some = us_at(route, p, machine, counted ? counted_density : LAC_SPARSE_DENSITY);
         if (full < 0 || full > most_us) continue;
         double cost = counted ? some : 0.5 * (some + full);
         if (cost < best.cost_us) best = (lac_choice_t){route, i, LAC_WHY_ON_DEVICE, cost, best.dense_us};

@@ -42,6 +42,10 @@ typedef enum lac_role {
 typedef struct lac_exec lac_exec_t; /* what a run may use; each backend knows its own */
 typedef struct lac_route lac_route_t;
 
+/* Density of an operand of which nothing is known, where it is a sparse one: a route that finds out counts
+ * for the mean of what such an operand takes and a full one. */
+#define LAC_SPARSE_DENSITY 0.01
+
 /* What is to be known of a row beside its role. Any density: it may pay where nothing is zero, too. Few
  * terms: of the role NATIVE; it serves beside a vendor's product by predictions alone where sums have few
  * terms. Finds zeros: of the role SPARSE; each run finds them anew, however many there are, so that a

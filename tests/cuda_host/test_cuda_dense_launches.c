@@ -402,7 +402,7 @@ static void test_guaranteed_capture(void **state)
 static void test_adaptive_capture(void **state)
 {
     (void)state;
-    lac_dim_t m = 10, k = 5000, n = 5000;
+    lac_dim_t m = 16, k = 5000, n = 5000;
     static const struct {
         lac_estimate_t known;
         bool any, adaptive;
@@ -425,6 +425,36 @@ static void test_adaptive_capture(void **state)
             const standin_launch_t *l = standin_find("lac_cuda_adaptive", 0);
             double even = standin_real(l, "break_even");
             assert_true(l->captured && even > 0.05 && even < 0.5);
+            EXPECT(l, "p.m p.n p.k p.order s.rs", m, n, k, LAC_CUDA_ROWS, k);
+        }
+        lac_graph_free(graph);
+        lac_ctx_free(r.ours);
+    }
+}
+
+/* Few rows of which nothing is known, or something: one launch that lists what each of them has, where full
+ * ones take no longer than promised. */
+static void test_few_rows_capture(void **state)
+{
+    (void)state;
+    const lac_estimate_t seen = {false, 0.001, 0.1, 5.0, 60.0};
+    for (lac_dim_t m = 1; m <= 12; m++) {
+        bool few = m <= 10;
+        lac_dim_t k = 5000, n = 5000;
+        lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+        recorded_t r = recording_of(&a, &b, &c);
+        lac_graph_t *graph;
+        r.estimate = m % 2 ? &seen : NULL;
+        assert_int_equal(lac_records_any_density(r.ours, &r.call), 1);
+        standin_forget();
+        unit_expect(lac_graph_capture(ctx, record, &r, 1, &graph), LAC_OK, "capture");
+        if (r.done != 1) fail_msg("not recorded: %s", lac_last_error());
+        if ((int)standin_count("lac_cuda_event_fused") != few ||
+            (int)standin_count("lac_cuda_adaptive") == few)
+            fail_msg("%d rows are%s listed", (int)m, few ? " not" : "");
+        if (few) {
+            const standin_launch_t *l = standin_find("lac_cuda_event_fused", 0);
+            assert_true(l->captured && standin_real(l, "s.density") == 1.0);
             EXPECT(l, "p.m p.n p.k p.order s.rs", m, n, k, LAC_CUDA_ROWS, k);
         }
         lac_graph_free(graph);
@@ -643,10 +673,11 @@ static void test_cusparse_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(dense),          TEST(dense_doubles),       TEST(dense_long),     TEST(scalars),
-        TEST(trivial),        TEST(reference),           TEST(epilogue),       TEST(cusparse),
-        TEST(cusparse_kept),  TEST(adaptive_capture),    TEST(adaptive_lists), TEST(lif),
-        TEST(frozen_capture), TEST(frozen_gemm_capture), TEST(guaranteed),     TEST(guaranteed_capture)};
+        TEST(dense),           TEST(dense_doubles),       TEST(dense_long),     TEST(scalars),
+        TEST(trivial),         TEST(reference),           TEST(epilogue),       TEST(cusparse),
+        TEST(cusparse_kept),   TEST(adaptive_capture),    TEST(adaptive_lists), TEST(lif),
+        TEST(frozen_capture),  TEST(frozen_gemm_capture), TEST(guaranteed),     TEST(guaranteed_capture),
+        TEST(few_rows_capture)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -486,6 +486,36 @@ void check_alignment()
     }
 }
 
+/* Few rows whose events a block lists: each number of rows there is a kernel for, and fewer; blocks of 64 and
+ * 128 columns, alone and in clusters, some of whose columns or k are not there; in one pass and several. */
+void check_few_rows(unsigned first)
+{
+    static const struct {
+        int64_t m, n, k;
+        double density;
+        int device;
+    } cases[] = {{1, 1280, 300, 0.5, EMULATED_SMALL_HOPPER},  {1, 1276, 2300, 1.0, EMULATED_SMALL_HOPPER},
+                 {2, 640, 1300, 0.3, EMULATED_SMALL_HOPPER},  {2, 264, 777, 1.0, EMULATED_SMALL_HOPPER},
+                 {3, 132, 9000, 0.1, EMULATED_SMALL_HOPPER},  {4, 516, 1100, 1.0, EMULATED_SMALL_HOPPER},
+                 {4, 64, 3000, 0.02, EMULATED_H200},          {5, 260, 700, 0.4, EMULATED_SMALL_HOPPER},
+                 {7, 1028, 350, 0.05, EMULATED_SMALL_HOPPER}, {8, 120, 9001, 0.2, EMULATED_SMALL_HOPPER},
+                 {8, 640, 1500, 1.0, EMULATED_SMALL_HOPPER},  {8, 4, 5, 0.5, EMULATED_H200},
+                 {9, 192, 1027, 0.3, EMULATED_SMALL_HOPPER},  {10, 384, 600, 1.0, EMULATED_SMALL_HOPPER},
+                 {10, 100, 4000, 0.0, EMULATED_H200},         {10, 68, 9, 0.1, EMULATED_H200},
+                 {11, 384, 200, 0.5, EMULATED_SMALL_HOPPER}};
+    unsigned seed = first;
+    for (const auto &x : cases) {
+        Case c = random_case(seed++, 200);
+        c.m = x.m, c.n = x.n, c.k = x.k, c.density = x.density, c.device = emulated_device = x.device;
+        c.w_cols = false, c.w_padded = false, c.w_offset = 0;
+        std::unique_ptr<Operands> o = make(c);
+        check(c, *o, "few", [&] { return lac_cuda_event_fused(&o->p, &o->dense, nullptr, nullptr); });
+        const bool lists = lac_cuda_event_lists_rows(&o->p);
+        if (lists != (c.m <= 10))
+            printf("FAIL lists %d %s\n", (int)lists, text(c, "few").c_str()), failures++;
+    }
+}
+
 /* Rows of thousands of positive terms, of which as few accumulators as a launch can have take their shares.
  */
 void check_long_sums()
@@ -501,6 +531,10 @@ void check_long_sums()
         check(c, *o, "fused", [&] { return lac_cuda_event_fused(p, &o->dense, tile, nullptr); });
     check(c, *o, "slots", [&] { return lac_cuda_event_slots(p, &o->dense, &narrow, work, nullptr); });
     check(c, *o, "csr", [&] { return lac_cuda_event_csr(p, &o->csr, &narrow, nullptr); });
+    for (int64_t rows : {1, 2, 4, 8, 10}) { /* a block lists the events of all */
+        c.m = rows, c.n = 4 * rows, o = make(c), p = &o->p;
+        check(c, *o, "few", [&] { return lac_cuda_event_fused(p, &o->dense, nullptr, nullptr); });
+    }
     c.m = 8, c.n = 62, o = make(c), p = &o->p; /* no loads of 16 bytes; a block for each row */
     check(c, *o, "fused", [&] { return lac_cuda_event_fused(p, &o->dense, &doubled, nullptr); });
     check(c, *o, "csr", [&] { return lac_cuda_event_csr(p, &o->csr, &narrow, nullptr); });
@@ -542,6 +576,7 @@ int main(int argc, char **argv)
         check_shards(c, *o);
     }
     check_alignment();
+    check_few_rows(first);
     if (!quick) check_uneven_slots(), check_wide_rows(), check_long_sums();
     printf("test_emulated_events: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;

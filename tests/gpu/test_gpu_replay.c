@@ -30,6 +30,7 @@ static lac_status_t run_plan(void *arg)
 /* The shape and the metadata that are given; the patterns change. */
 static const char *const shapes[][2] = {{"sgemm:NN:1x1000x515", "beta=0:s4"},
                                         {"sgemm:NN:10x1000x515", "beta=-1:s5"},
+                                        {"sgemm:NN:7x1000x516", "beta=-1:s7"},
                                         {"sgemm:NT:10x1000x516", "layB=row+4:s8"},
                                         {"sgemm:NT:33x512x300", "frozenB=1:alpha=0.5:s9"},
                                         {"sgemm:TN:515x1000x3", "s12"},
@@ -177,7 +178,7 @@ static void test_growth_behind_a_recording(lac_ctx_t *ctx)
     lac_decision_t decision;
     void *block[BLOCKS];
     if (gpu_quick()) return; /* there the workspace does not grow */
-    if (gpu_case_make(&small, ctx, "sgemm:NN:9x700x300:A=bern0.05:s4") &&
+    if (gpu_case_make(&small, ctx, "sgemm:NN:29x700x300:A=bern0.05:s4") &&
         gpu_case_make(&large, ctx, "sgemm:NN:200x7000x30:A=bern0.05/p:B=dense/p:s4") &&
         gpu_expect(call(&job), LAC_OK, "small") &&
         gpu_expect(lac_graph_capture(ctx, call, &job, 1, &recording), LAC_OK, "record")) {
@@ -186,7 +187,7 @@ static void test_growth_behind_a_recording(lac_ctx_t *ctx)
             gpu_case_check(&large, &decision, false);
         if (lac_ctx_bytes(ctx) <= bytes) gpu_fail("the workspace did not grow: nothing was tested");
         take_what_is_free(ctx, block);
-        gpu_case_change(&small, "sgemm:NN:9x700x300:A=bern0.1:s5");
+        gpu_case_change(&small, "sgemm:NN:29x700x300:A=bern0.1:s5");
         gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay");
         gpu_expect(gpu_case_run(&large, "event", &decision), LAC_OK, "large");
         gpu_case_check(&small, &job.decision, false);
@@ -209,7 +210,7 @@ static void test_nothing_prepared(lac_ctx_t *ctx)
         lac_ctx_t *fresh = gpu_ctx();
         job_t job = {&x, routes[r], NULL, {0}};
         lac_graph_t *recording;
-        if (gpu_case_make(&x, fresh, "sgemm:NN:9x700x300:A=bern0.05:layC=rowx2:s4")) {
+        if (gpu_case_make(&x, fresh, "sgemm:NN:29x700x300:A=bern0.05:layC=rowx2:s4")) {
             lac_status_t status = lac_graph_capture(fresh, call, &job, 1, &recording);
             gpu_expect_error(status, LAC_ERR_MEMORY, "make the call once before", routes[r]);
             if (recording) gpu_fail("%s: a recording was made", routes[r]);

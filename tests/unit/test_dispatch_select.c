@@ -206,7 +206,7 @@ static void test_full_row(void **state)
         route->base = 1.5, route->slope = 10.0; /* 11.5 of a full one, 10 by the vendor */
         lac_choice_t choice = lac_select(finding, FINDING, &p, &machine, &wanted);
         expect_route(choice, route, LAC_WHY_ON_DEVICE);
-        assert_true(choice.cost_us == 0.5 * (2.5 + 11.5) && choice.dense_us == 10.0);
+        assert_true(choice.cost_us == 0.5 * (1.6 + 11.5) && choice.dense_us == 10.0);
         assert_true(lac_select(finding, FINDING, &p, &machine, &counted).cost_us == 2.0);
         lac_problem_t settled = p;
         lac_select_settle(&choice, &settled);

@@ -12,7 +12,6 @@
 
 #define ROWS_MAX  1024 /* of S: beyond, stream takes another side for the short one           */
 #define COLUMNS   4    /* of W, that a list of active k is read for at once                    */
-#define ASSUMED   0.01 /* density of a sparse S, where nothing is known of it                  */
 #define LIST_ROWS 11.0 /* of S, where W lies by columns, that share a list of active k         */
 
 /* Fitted on an H200, 2026-11-23. */
@@ -41,7 +40,7 @@ static lac_cuda_order_t order_of(const lac_sided_t *s)
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    lac_problem_t known = with_density(p, ASSUMED);
+    lac_problem_t known = with_density(p, LAC_SPARSE_DENSITY);
     lac_sided_t s = lac_sided(&known, lac_cuda_stream_side(p));
     lac_refusal_t refusal = lac_cuda_stream_refusal(p);
     if (refusal == LAC_FITS) refusal = lac_sparse_refusal(&known, &s, 0);
@@ -84,7 +83,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     (void)route;
     lac_sided_t s = lac_sided(p, lac_cuda_stream_side(p));
     double streamed = streamed_us(p, machine),
-           gathered = gathered_us(p, s.s->density < 0 ? ASSUMED : s.s->density, machine);
+           gathered = gathered_us(p, s.s->density < 0 ? LAC_SPARSE_DENSITY : s.s->density, machine);
     if (gathered > streamed) gathered = streamed;
     return s.s->density < 0 ? 0.5 * (gathered + streamed) : gathered;
 }

@@ -241,18 +241,20 @@ static bool takes_halves(const lac_problem_t *p, const lac_sided_t *s)
     return s->w->buf && (layout == LAC_W_ROWS || layout == LAC_W_PACKED);
 }
 
-/* Whether what it is predicted to take by a full operand was measured (gather.c): a row of dense S whose
- * blocks list their slices of k. Other gathers of all there is take up to eight times as long as predicted.
- */
-static bool is_measured_full(const lac_problem_t *p, const lac_sided_t *s)
+/* Whether one launch multiplies it whose blocks list the events of few rows of dense S (few.cu). What that
+ * takes by full rows was measured (gather.c); other gathers of all there is take up to eight times as long as
+ * predicted. */
+static bool lists_rows(const lac_problem_t *p, const lac_sided_t *s)
 {
-    bool copied = lac_sided_w_layout(p, s) == LAC_W_PACKED;
+    lac_w_layout_t layout = lac_sided_w_layout(p, s);
+    bool copied = layout == LAC_W_PACKED;
     lac_cuda_product_t product = {.m = s->m, .n = s->n, .k = s->k, .order = LAC_CUDA_ROWS};
     product.w_dt = s->w->dt;
     product.w = copied ? NULL : s->w->buf;
     product.ldw = copied ? s->n : s->wrs;
-    bool lists = s->w->buf && takes_halves(p, s) && !p->settings.fixed_sums && source_of(s) == FROM_BUFFER;
-    return lists && takes_in_one(s) && lac_cuda_event_lists_row(&product);
+    bool by_rows = s->w->buf && (copied || layout == LAC_W_ROWS) && (s->m == 1 || s->scs == 1);
+    bool plain = by_rows && !p->settings.fixed_sums && source_of(s) == FROM_BUFFER && takes_in_one(s);
+    return plain && lac_cuda_event_lists_rows(&product);
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -270,7 +272,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     if (s.w->buf && (lac_sided_w_layout(p, &s) == LAC_W_STRIDED || s.wrs < 0 || s.wcs < 0))
         return LAC_REFUSED_W_STRIDES;
     if (lac_problem_is_half(p) && !takes_halves(p, &s)) return LAC_REFUSED_HALVES;
-    if (p->terms.any_density && !is_measured_full(p, &s)) return LAC_REFUSED_DENSITY_UNKNOWN;
+    if (p->terms.any_density && !lists_rows(p, &s)) return LAC_REFUSED_DENSITY_UNKNOWN;
     return LAC_FITS;
 }
 
@@ -287,7 +289,7 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
            (entries + 2.0 * shared * out) / (machine->cuda_l2_gbps * 1e3);
 }
 
-static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *machine)
+static double gather_us(const lac_problem_t *p, const lac_sided_t *s, how_t how, const lac_machine_t *machine)
 {
     switch (how.gather) {
     case BY_COUNTS:
@@ -303,7 +305,7 @@ static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *ma
     case BY_STREAM:
         return lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_STREAM, machine);
     default:
-        return lac_cuda_gather_us(s, machine);
+        return lists_rows(p, s) ? lac_cuda_few_us(s, machine) : lac_cuda_gather_us(s, machine);
     }
 }
 
@@ -312,6 +314,7 @@ static bool fuses(const lac_problem_t *p, const lac_sided_t *s, how_t how)
 {
     if (s->m == 1 || !takes_in_one(s)) return takes_in_one(s);
     if (p->settings.fixed_sums) return false;
+    if (lists_rows(p, s)) return true;
     return gathers_rows(how) && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_MIN;
 }
 
@@ -320,8 +323,9 @@ static bool fuses(const lac_problem_t *p, const lac_sided_t *s, how_t how)
 static double scan_us(const lac_problem_t *p, const lac_sided_t *s, how_t how, const lac_machine_t *machine)
 {
     double bytes = (double)lac_dt_size(s->s->dt) * (double)s->m * (double)s->k;
+    if (lists_rows(p, s)) return 0.0;
     double at_once = fuses(p, s, how) ? FUSED_TRIP : PACKED_TRIP, further = (double)s->k - at_once;
-    bool one = how.gather == BY_ACTIVE || how.gather == BY_STREAM || lac_cuda_gathers_row(s);
+    bool one = how.gather == BY_ACTIVE || how.gather == BY_STREAM;
     double trips = one || further < 0 ? 0.0 : further / at_once;
     double moved = bytes / (machine->cuda_l2_gbps * 1e3);
     return moved > trips * TRIP_US ? moved : trips * TRIP_US;
@@ -334,12 +338,13 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double elements = (double)s.m * (double)s.k;
     bool given = how.source == FROM_CSR || how.gather == BY_SEGMENTS ||
                  how.gather == BY_COUNTS; /* these count their own scan */
-    bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
+    bool many = s.m > 1 && !lists_rows(p, &s);
+    bool chained = !given && (many || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
     double launches = machine->cuda_launch_us + (chained ? machine->cuda_pdl_us : 0.0);
     double scan = given ? 0.0 : scan_us(p, &s, how, machine);
     if (how.source == FROM_EXPANSION)
         scan += 2.0 * machine->cuda_launch_us + 8.0 * elements / (machine->cuda_dram_gbps * 1e3);
-    return launches + scan + gather_us(&s, how, machine);
+    return launches + scan + gather_us(p, &s, how, machine);
 }
 
 static size_t expansion_bytes(const lac_sided_t *s, how_t how)
@@ -351,12 +356,13 @@ static size_t expansion_bytes(const lac_sided_t *s, how_t how)
 
 /* For W by columns, room for each of the three products: the density decides among them, and a call that is
  * captured may know another one than the call before it. */
-static size_t packed_bytes(const lac_sided_t *s, how_t how)
+static size_t packed_bytes(const lac_problem_t *p, const lac_sided_t *s, how_t how)
 {
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
     if (how.gather == BY_COUNTS || (how.gather == BY_SEGMENTS && how.source == FROM_ACTIVE)) return 0;
     if (how.gather == BY_SEGMENTS) return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->k));
-    if (how.source == FROM_CSR || (gathers_rows(how) && s->m == 1 && takes_in_one(s))) return 0;
+    bool in_one = (s->m == 1 && takes_in_one(s)) || lists_rows(p, s);
+    if (how.source == FROM_CSR || (gathers_rows(how) && in_one)) return 0;
     if (gathers_rows(how) || s->w->dt == LAC_F64)
         return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k, s->w->dt));
     int64_t stream = lac_cuda_event_stream_bytes(s->m, s->k), /* never less than the slots */
@@ -374,7 +380,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     if (how.gather == BY_SEGMENTS)
         w += (size_t)lac_cuda_segments_bytes(s.k, s.n, lac_cuda_segments_width(s.k, s.n, entries_of(&s)));
     size_t events = how.source == FROM_CSR ? lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s)) : 0;
-    return packed_bytes(&s, how) + expansion_bytes(&s, how) + w + events;
+    return packed_bytes(p, &s, how) + expansion_bytes(&s, how) + w + events;
 }
 
 /* Segment pointers of a sparse W, kept beside the entries that they were made of. */
@@ -593,7 +599,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     out->declined =
         (!s.w->buf && !found.w) || (lac_problem_is_half(p) && how.gather != BY_ROWS && how.gather != BY_COPY);
     if (status || out->declined) return status;
-    status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);
+    status = lac_cuda_work(exec, packed_bytes(p, &s, how) + expansion_bytes(&s, how), (void **)&memory);
     if (status || exec->preparing) return status;
     lac_cuda_product_t product = describe(p, &s, how, found.w);
     return lac_cuda_launched(multiply(exec, p, &s, how, &product, &found, memory), "event");

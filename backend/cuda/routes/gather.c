@@ -18,23 +18,24 @@
     0.16 /* of the rate of its output, where that lies across the rows: 4 bytes a sector; H200, 2026-11-23   \
           */
 
-/* A row times a W of two bytes, in whole pieces of 16: what it takes however few events there are, and its
- * share of memory's rate, for 10 to 100 % of 33 to 117 MB of W (h200/rows_gpu_2026-11-28.json). */
-#define ROW_US     1.6
-#define ROW_RATE   0.92
-#define ROW_PIECES 8 /* elements */
-
-bool lac_cuda_gathers_row(const lac_sided_t *s)
-{
-    return s->m == 1 && lac_is_half(s->w->dt) && s->n % ROW_PIECES == 0;
-}
+/* Few rows whose blocks list their events: what it takes however few there are, and for each further row; its
+ * share of memory's rate, for 10 to 100 % of 33 to 235 MB of W, and what it loses of that for each row beyond
+ * four; what a block reads, and of how many columns it is (h200/rows_gpu_2026-11-28.json and
+ * few_2026-11-28.json). */
+#define FEW_US         1.6
+#define FEW_ROW_US     0.08
+#define FEW_RATE       0.92
+#define FEW_ROWS       4.0
+#define FEW_ROW_LOSS   0.015
+#define FEW_BLOCK_GBPS 32.0
+#define FEW_BLOCKS     8.0   /* that share k at most, and */
+#define FEW_COLUMNS    256.0 /* bytes of a row of W that one has */
 
 /* What the times hang on: extents, the density of S, and the share of k where it has nonzeros. */
 typedef struct gathered {
     double m, n, k, density, active;
     double size; /* bytes of an element of W                                                          */
     bool across; /* a row of the output does not lie together */
-    bool row;    /* a single row, by pieces of two-byte elements */
 } gathered_t;
 
 static gathered_t gathered_of(const lac_sided_t *s)
@@ -46,8 +47,7 @@ static gathered_t gathered_of(const lac_sided_t *s)
                         d,
                         s->s->k_active >= 0 ? s->s->k_active : lac_active_fraction(d, m),
                         (double)lac_dt_size(s->w->dt),
-                        s->ocs != 1,
-                        lac_cuda_gathers_row(s)};
+                        s->ocs != 1};
 }
 
 /* Each slice that any row of S needs comes from memory once, and to the multiprocessors for every event, but
@@ -57,7 +57,6 @@ static gathered_t gathered_of(const lac_sided_t *s)
 static double gather_us(gathered_t g, const lac_machine_t *machine)
 {
     double dram = g.active * g.size * g.k * g.n / (machine->cuda_dram_gbps * 1e3);
-    if (g.row) return ROW_US + dram / ROW_RATE;
     double rows = g.m < TOGETHER ? g.m : TOGETHER,
            beside = rows > ALONE ? (rows - ALONE) / (TOGETHER - ALONE) : 0.0;
     double common = lac_active_fraction(g.density, rows), found = 1.0 + SHARED * beside * common * common;
@@ -84,6 +83,16 @@ double lac_cuda_gather_us(const lac_sided_t *s, const lac_machine_t *machine)
     return gather_us(gathered_of(s), machine);
 }
 
+double lac_cuda_few_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    gathered_t g = gathered_of(s);
+    double bytes = g.active * g.size * g.k * g.n, blocks = FEW_BLOCKS * ceil(g.size * g.n / FEW_COLUMNS);
+    double beyond = g.m > FEW_ROWS ? g.m - FEW_ROWS : 0.0;
+    double memory = bytes * (1.0 + FEW_ROW_LOSS * beyond) / (FEW_RATE * machine->cuda_dram_gbps * 1e3),
+           shared = bytes / (FEW_BLOCK_GBPS * blocks * 1e3);
+    return FEW_US + FEW_ROW_US * (g.m - 1.0) + (memory > shared ? memory : shared);
+}
+
 double lac_cuda_wide_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
     return wide_us(gathered_of(s), machine);
@@ -92,7 +101,7 @@ double lac_cuda_wide_us(const lac_sided_t *s, const lac_machine_t *machine)
 bool lac_cuda_wide_wins(double m, double n, double k, double nnz, bool across, const lac_machine_t *machine)
 {
     double d = nnz / (m * k);
-    gathered_t g = {m, n, k, d, lac_active_fraction(d, m), sizeof(float), across, false};
+    gathered_t g = {m, n, k, d, lac_active_fraction(d, m), sizeof(float), across};
     return m >= WIDE_ROWS && n >= WIDE && nnz / m <= WIDE_ROW && wide_us(g, machine) < gather_us(g, machine);
 }
 

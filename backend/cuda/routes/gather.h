@@ -9,8 +9,9 @@
 /* Microseconds, the output included, launches and what finds the events not. Pure. */
 double lac_cuda_gather_us(const lac_sided_t *s, const lac_machine_t *machine);
 
-/* Whether it is a single row by pieces of two-byte elements, whose blocks list their slices of k at once. */
-bool lac_cuda_gathers_row(const lac_sided_t *s);
+/* The same for few rows whose blocks list their events (lac_cuda_event_lists_rows), which are found by that.
+ */
+double lac_cuda_few_us(const lac_sided_t *s, const lac_machine_t *machine);
 
 /* The same by lac_cuda_spmm_wide: for many rows of few nonzeros each. */
 double lac_cuda_wide_us(const lac_sided_t *s, const lac_machine_t *machine);

@@ -80,10 +80,10 @@ typedef struct step {
 static const step_t steps[] = {
     {"memory", CONSTANT(cuda_dram_gbps), NULL, false, 8192, 1, 8192, 1.0},
     {"a launch", CONSTANT(cuda_launch_us), "native", false, 16, 16, 16, 1.0},
-    {"a chained launch", CONSTANT(cuda_pdl_us), "event", false, 10, 512, 512, 0.002},
+    {"a chained launch", CONSTANT(cuda_pdl_us), "event", false, 16, 512, 512, 0.002},
     {"output of a gather", CONSTANT(cuda_gather_out_gbps), "event", false, 1024, 64, 4096, 1e-3},
     {"cache", CONSTANT(cuda_l2_gbps), "event", false, 1024, 8192, 128, 1e-5},
-    {"gathered rows", CONSTANT(cuda_gather_gbps), "event", false, 10, 5000, 5000, 0.1},
+    {"gathered rows", CONSTANT(cuda_gather_gbps), "event", false, 16, 5000, 5000, 0.1},
     {"sectors of columns", CONSTANT(cuda_sector_gbps), "event", true, 10, 5000, 5000, 0.001},
     {"pieces of columns", CONSTANT(cuda_active_gbps), "event", true, 10, 5000, 5000, 0.01},
     {"streamed columns", CONSTANT(cuda_stream_gbps), "event", true, 10, 5000, 5000, 0.1},

@@ -13,17 +13,25 @@ namespace
 
 constexpr int kRun = 32; /* events of a warp that are added up straight */
 constexpr int kMostRows = 8;
+constexpr int kMostFloatRows = 10;     /* of a W of floats                       */
 constexpr int kManyRows = 2;           /* beyond, rows of few events are sooner  */
 constexpr double kFewEvents = 0.02;    /* gathered by blocks of several rows     */
 constexpr double kSharedEvents = 0.25; /* of k, from which two rows share a list */
 constexpr int64_t kMostK = 1 << 16;
 constexpr int64_t kDeepK = 8192;
 constexpr int kMostCluster = 16;
+constexpr int kOwnerBits = 20; /* of a fraction: enough for all sums of a block */
+constexpr size_t kBarrierBytes =
+    (sizeof(barrier_t) + 15) / 16 * 16; /* what is behind it begins on sixteen bytes */
+constexpr int kBatch = 4;               /* neighbouring events, whose k are read at once */
 
-/* How a block is cut, and how much a lane has in flight. */
-template <int kRows_, int kWarps_, int kLanes_, int kLoads_, int kQuads_, int kBlocks_, typename W>
+/* How a block is cut, and how much a lane has in flight: kLoads_ events at a time, or, kAhead_, a batch that
+ * is multiplied and the one behind it. */
+template <int kRows_, int kWarps_, int kLanes_, int kLoads_, int kQuads_, int kBlocks_, typename W,
+          bool kAhead_ = false>
 struct Few {
     static constexpr int kRows = kRows_, kWarps = kWarps_, kLoads = kLoads_;
+    static constexpr bool kAhead = kAhead_;
     static constexpr int kLanes = kLanes_;   /* of an adder, side by side in a warp              */
     static constexpr int kBlocks = kBlocks_; /* of a multiprocessor: limits registers           */
     static constexpr int kThreads = kWarps * kWarp;
@@ -36,14 +44,20 @@ struct Few {
     static constexpr int kParts = kAdders / kShare;            /* such sums of a block            */
     static constexpr int kQuads = kQuads_, kEach = 4 * kQuads; /* elements of a row, of a thread; */
     static constexpr int kPass = kEach * kThreads;             /* of a block, that it lists at once */
-    static constexpr int kReceived = kParts * kRows * (kTile + kMostCluster); /* from the cluster */
-    static constexpr size_t kShared = sizeof(barrier_t) + sizeof(float) * (kReceived + kAdders * kCells) +
-                                      (sizeof(int) + sizeof(float) * kRows) * kPass;
-    static_assert(kRows <= 2 && kAdders % kShare == 0 && kCells % 4 == 0,
-                  "equal shares; sums by sixteen bytes");
+    static constexpr int kUnit = kRows % 4 == 0 ? 4 : kRows % 2 == 0 ? 2 : 1; /* values read at once */
+    static constexpr int kReceived = kParts * kRows * (kTile + kMostCluster); /* from the cluster  */
+    static_assert(kAdders % kShare == 0 && kCells % 4 == 0, "equal shares; sums by sixteen bytes");
+    static_assert(!kAhead || kRows > 1, "what fills the last batch has values of 0, which are left out");
+
+    /* Shared memory of a block that lists up to so many events, a multiple of four. */
+    static size_t shared(int events)
+    {
+        const size_t floats = kReceived + kAdders * kCells + (size_t)kRows * events + kUnit * (events / 4);
+        return sizeof(float) * floats + kBarrierBytes + sizeof(int) * (size_t)events;
+    }
 };
 /* A single row of few events; of many, by tiles of so many columns; of many along a long k; several rows,
- * each by itself; two rows that share a list. */
+ * each by itself; two rows that share a list. The columns are those of two bytes; of floats, half as many. */
 template <typename W> using FewBrief = Few<1, 8, kWarp, 8, 1, 4, W>;
 template <typename W, int kQuads> using Few64 = Few<1, 16, 8, 8, kQuads, 2, W>;
 template <typename W> using Few80 = Few<1, 16, 10, 8, 2, 2, W>;
@@ -52,6 +66,11 @@ template <typename W> using Few256 = Few<1, 16, kWarp, 8, 2, 2, W>;
 template <typename W> using FewDeep = Few<1, 32, kWarp, 8, 2, 1, W>;
 template <typename W> using FewApart = Few<1, 8, kWarp, 4, 1, 4, W>;
 template <typename W> using FewShared = Few<2, 8, kWarp, 8, 1, 3, W>;
+/* Up to so many rows times floats, which share a list. What is ahead takes registers that few rows rather
+ * have as a third block: full rows, 5000 x 5000, 4 rows 27.9 and 28.8 us, 8 rows 30.8 and 29.9, 10 rows 33.9
+ * and 31.2 (H200, 2026-11-28). */
+template <int kRows, int kLanes>
+using FewFloats = Few<kRows, 8, kLanes, kRows <= 2 ? 8 : 4, 1, kRows <= 4 ? 3 : 2, float, (kRows > 4)>;
 
 template <typename W> struct FewArgs {
     GemmArgsOf<W> p;
@@ -59,8 +78,9 @@ template <typename W> struct FewArgs {
     int64_t rs, cs;
     int cluster;
     int slice;      /* k of a block, a multiple of 4 */
+    int events;     /* that a block lists at once, a multiple of 4 */
     int owned;      /* columns whose sums a block stores; the last of a cluster has what is left */
-    unsigned owner; /* which block of the cluster that is: a column times this, the upper 16 bits */
+    unsigned owner; /* a column times this, over 2^kOwnerBits: which block of the cluster that is */
     bool quads;
 };
 
@@ -77,14 +97,49 @@ __device__ inline void load_four(T (&x)[4], const T *row, int64_t stride, bool q
     for (int c = 0; c < 4; c++) x[c] = row[min(k + c, end - 1) * stride];
 }
 
-/* The events of kPass elements of a slice, of a group of rows. */
+/* The events of a pass over a slice, of a group of rows. */
 template <typename Shape> struct EventList {
-    float *value; /* [kPass][kRows], 0 where a row has no event */
-    int *k;       /* [kPass]                                    */
+    static constexpr int kRows = Shape::kRows, kUnit = Shape::kUnit;
+    int *k;
+    float *value; /* of each row, 0 where it has no event */
     int count;
+
+    /* Behind four events a unit is left out, so that neighbouring threads with four events each write to
+     * different banks. */
+    __device__ float *values(int at) const { return value + at * kRows + at / 4 * kUnit; }
+
+    __device__ void load(float (&v)[kRows], int at) const
+    {
+        const float *const from = values(at);
+#pragma unroll
+        for (int r = 0; r < kRows; r += kUnit)
+            if constexpr (kUnit == 4) {
+                const float4 x = *(const float4 *)(from + r);
+                v[r] = x.x, v[r + 1] = x.y, v[r + 2] = x.z, v[r + 3] = x.w;
+            } else if constexpr (kUnit == 2) {
+                const float2 x = *(const float2 *)(from + r);
+                v[r] = x.x, v[r + 1] = x.y;
+            } else
+                v[r] = from[r];
+    }
+
+    __device__ void store(int at, int at_k, const float (&v)[kRows]) const
+    {
+        float *const to = values(at);
+        k[at] = at_k;
+#pragma unroll
+        for (int r = 0; r < kRows; r += kUnit)
+            if constexpr (kUnit == 4)
+                *(float4 *)(to + r) = make_float4(v[r], v[r + 1], v[r + 2], v[r + 3]);
+            else if constexpr (kUnit == 2)
+                *(float2 *)(to + r) = make_float2(v[r], v[r + 1]);
+            else
+                to[r] = v[r];
+    }
 };
 
-/* Lists those from `from` on, ascending in k, between two barriers. counts: of each warp. */
+/* Lists those from `from` on, ascending in k, between two barriers; of whole batches, where these are read.
+ * counts: of each warp. */
 template <typename S, typename W, typename Shape>
 __device__ inline void list_events(EventList<Shape> &list, int *counts, const FewArgs<W> &a, int i0, int from,
                                    int end)
@@ -123,11 +178,15 @@ __device__ inline void list_events(EventList<Shape> &list, int *counts, const Fe
 #pragma unroll
         for (int c = 0; c < kEach; c++)
             if (mask >> c & 1) {
-                list.k[at] = k + c;
+                float v[kRows];
 #pragma unroll
-                for (int r = 0; r < kRows; r++) list.value[at * kRows + r] = event_value(x[r][c / 4][c % 4]);
-                at++;
+                for (int r = 0; r < kRows; r++) v[r] = event_value(x[r][c / 4][c % 4]);
+                list.store(at++, k + c, v);
             }
+    if (Shape::kAhead && threadIdx.x < round_up(list.count, kBatch) - list.count) {
+        const float none[kRows] = {};
+        list.store(list.count + (int)threadIdx.x, from, none);
+    }
     __syncthreads();
 }
 
@@ -158,8 +217,20 @@ template <typename W, typename Shape> struct FewSums {
         events = 0;
     }
 
-    /* Adds the events e, e + kAdders, ... of a list, kLoads of them: kAll, or as far as there are events. A
-     * row without an event at such a k does not multiply. pitch: of W, in bytes. */
+    /* Adds event number `at`. A row without an event at its k does not multiply. */
+    __device__ void add_event(const EventList<Shape> &list, int at, bool live, const Sixteen<W> &w)
+    {
+        float v[Shape::kRows] = {};
+        if (live) list.load(v, at);
+#pragma unroll
+        for (int r = 0; r < Shape::kRows; r++)
+#pragma unroll
+            for (int c = 0; c < Shape::kColumns; c++)
+                if (Shape::kRows == 1 || v[r] != 0.0f) run[r][c] = fmaf(v[r], w.at(c), run[r][c]);
+    }
+
+    /* Adds the events e, e + kAdders, ... of a list, kLoads of them: kAll, or as far as there are events.
+     * pitch: of W, in bytes. */
     template <int kLoads, bool kAll>
     __device__ void add(const EventList<Shape> &list, int e, const char *columns, int pitch)
     {
@@ -174,20 +245,45 @@ template <typename W, typename Shape> struct FewSums {
 #pragma unroll
         for (int u = 0; u < kLoads; u++) {
             const int at = e + u * Shape::kAdders;
-#pragma unroll
-            for (int r = 0; r < Shape::kRows; r++) {
-                const float v = kAll || at < list.count ? list.value[at * Shape::kRows + r] : 0.0f;
-#pragma unroll
-                for (int c = 0; c < Shape::kColumns; c++)
-                    if (Shape::kRows == 1 || v != 0.0f) run[r][c] = fmaf(v, w[u].at(c), run[r][c]);
-            }
+            add_event(list, at, kAll || at < list.count, w[u]);
         }
         events += kLoads;
+    }
+
+    /* Adds an adder's share of a list by batches, each of which is loaded while the one before is added. */
+    __device__ void add_ahead(const EventList<Shape> &list, int adder, const char *columns, int pitch)
+    {
+        const int4 *const batch = (const int4 *)list.k;
+        const int batches = (int)ceil_div(list.count, kBatch);
+        if (adder >= batches) return;
+        Sixteen<W> w[2][kBatch];
+        const auto load = [&](Sixteen<W>(&to)[kBatch], int4 k) {
+            const int of[kBatch] = {k.x, k.y, k.z, k.w};
+#pragma unroll
+            for (int u = 0; u < kBatch; u++) to[u].load((const W *)(columns + (int64_t)of[u] * pitch), true);
+        };
+        const auto k_of = [&](int b) { return batch[min(b, batches - 1)]; };
+        load(w[0], batch[adder]);
+        int4 next = k_of(adder + Shape::kAdders);
+        for (int b = adder; b < batches;) {
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                if (half > 0 && b >= batches) break;
+                load(w[1 - half], next);
+                next = k_of(b + 2 * Shape::kAdders);
+#pragma unroll
+                for (int u = 0; u < kBatch; u++) add_event(list, kBatch * b + u, true, w[half][u]);
+                b += Shape::kAdders;
+            }
+            events += 2 * kBatch;
+            if (events >= kRun) settle();
+        }
     }
 
     /* Adds an adder's share of a list. */
     __device__ void add_share(const EventList<Shape> &list, int adder, const char *columns, int pitch)
     {
+        if constexpr (Shape::kAhead) return add_ahead(list, adder, columns, pitch);
         constexpr int kLoads = Shape::kLoads, kHalf = kLoads / 2, kStep = Shape::kAdders;
         int e = adder;
         for (; e + (kLoads - 1) * kStep < list.count; e += kLoads * kStep) {
@@ -201,16 +297,16 @@ template <typename W, typename Shape> struct FewSums {
     }
 };
 
-/* Sums the parts [parts][rows][owned], eights of them by halves, and stores `columns` of one or two rows.
- * store_sums takes any number: nothing else runs meanwhile, and its divisions and chain of loads were a tenth
- * of the time. */
+/* Sums the parts [parts][rows][owned], eights of them by halves, and stores `columns` of some rows.
+ * store_sums does so too: nothing else runs meanwhile, and its divisions and chain of loads were a tenth of
+ * the time. */
 template <typename W>
 __device__ inline void store_rows(const GemmArgsOf<W> &p, const float *parts, int count, int rows, int owned,
-                                  int columns, int i0, int j0)
+                                  unsigned owner, int columns, int i0, int j0)
 {
     const float alpha = load_scalar<float>(p.alpha), beta = load_scalar<float>(p.beta);
     for (int t = threadIdx.x; t < rows * owned; t += blockDim.x) {
-        const int row = rows > 1 && t >= owned, i = i0 + row, j = j0 + t - row * owned;
+        const int row = rows > 1 ? int(t * owner >> kOwnerBits) : 0, i = i0 + row, j = j0 + t - row * owned;
         if (i >= p.m || j >= p.n || j >= j0 + columns) continue;
         float sum = 0;
 #pragma unroll 1
@@ -251,10 +347,10 @@ __global__ __launch_bounds__(Shape::kThreads,
     float *const received = (float *)shared;           /* [cluster * kParts][kRows][owned]  */
     float *const totals = received + Shape::kReceived; /* [kAdders][kRows][kTile]           */
     const int owns = min(a.owned, Shape::kTile - rank * a.owned);
+    barrier_t *const all_here = (barrier_t *)(totals + Shape::kAdders * Shape::kCells);
     EventList<Shape> list;
-    list.value = totals + Shape::kAdders * Shape::kCells;
-    list.k = (int *)(list.value + Shape::kRows * Shape::kPass);
-    barrier_t *const all_here = (barrier_t *)(list.k + Shape::kPass);
+    list.k = (int *)((char *)all_here + kBarrierBytes);
+    list.value = (float *)(list.k + a.events);
     if (cluster > 1 && threadIdx.x == 0) {
         barrier_init(all_here, 1);
         cluster_barrier_fence();
@@ -287,7 +383,7 @@ __global__ __launch_bounds__(Shape::kThreads,
         if (t >= kSums) break;
         const int part = t / Shape::kCells, cell = t % Shape::kCells;
         const int row = cell / Shape::kTile, column = cell % Shape::kTile;
-        const int owner = int(column * a.owner >> 16);
+        const int owner = int(column * a.owner >> kOwnerBits);
         const float sum =
             sum_by_halves<kShare>([&](int q) { return totals[q * Shape::kCells + cell]; }, part * kShare);
         const int slot = (rank * Shape::kParts + part) * Shape::kRows + row;
@@ -301,7 +397,8 @@ __global__ __launch_bounds__(Shape::kThreads,
         barrier_wait_pushed(all_here);
     else
         __syncthreads();
-    store_rows(p, received, cluster * Shape::kParts, Shape::kRows, a.owned, owns, i0, j0 + rank * a.owned);
+    store_rows(p, received, cluster * Shape::kParts, Shape::kRows, a.owned, a.owner, owns, i0,
+               j0 + rank * a.owned);
 }
 
 /* How many k a block of a cluster has. */
@@ -344,13 +441,14 @@ lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
     a.s = s->data, a.rs = s->rs, a.cs = s->cs;
     a.cluster = cluster;
     a.slice = slice_of(p->k, cluster);
+    a.events = min(Shape::kPass, a.slice);
     a.owned = (int)ceil_div(Shape::kTile, cluster);
-    a.owner = 65536u / (unsigned)a.owned + 1;
+    a.owner = (1u << kOwnerBits) / (unsigned)a.owned + 1;
     a.quads = scans_quads(s, p->k);
     const Launch l = {
         dim3(unsigned(cluster * ceil_div(p->n, Shape::kTile)), unsigned(ceil_div(p->m, Shape::kRows))),
         dim3(Shape::kThreads),
-        Shape::kShared,
+        Shape::shared(a.events),
         cluster,
         true,
         stream};
@@ -416,9 +514,60 @@ lac_status_t launch_one(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
                                                        : launch_few<S, W, Few64<W, 4>>(p, s, by_64, stream);
 }
 
+/* How columns are cut for rows that share a list: the largest clusters that find room, of blocks of 64
+ * columns where those fill the device better, or are not clusters at all. Full rows of 4096 columns in
+ * clusters of five blocks of 64 columns 19.2 us, of eight of 128 22.7 (H200, 2026-11-28). */
+struct FloatsCut {
+    bool narrow;
+    int cluster;
+    double filled; /* share of all places */
+};
+FloatsCut cut_floats(int64_t n, int rows, const Device &device)
+{
+    constexpr double kClustered = 7.0 / 8; /* of all places, that clusters of more than two find room in */
+    constexpr double kWorth = 1.1;
+    constexpr int kMost = kMostCluster / 2;
+    const double places = (rows <= 4 ? 3.0 : 2.0) * device.sms;
+    const auto cluster_of = [&](double tiles) {
+        int cluster = kMost;
+        while (cluster > 1 && cluster * tiles > (cluster > 2 ? kClustered : 1.0) * places) cluster--;
+        return cluster;
+    };
+    const double wide_tiles = (double)ceil_div(n, 128), narrow_tiles = (double)ceil_div(n, 64);
+    const int wide = cluster_of(wide_tiles), narrow = cluster_of(narrow_tiles);
+    const bool fits = narrow_tiles <= places;
+    const bool better =
+        fits && (narrow * narrow_tiles > kWorth * wide * wide_tiles || (narrow == 1 && wide == 2));
+    return better ? FloatsCut{true, narrow, narrow * narrow_tiles / places}
+                  : FloatsCut{false, wide, wide * wide_tiles / places};
+}
+
+template <int kRows, typename S>
+lac_status_t launch_floats(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const FloatsCut &cut,
+                           cudaStream_t stream)
+{
+    return cut.narrow ? launch_few<S, float, FewFloats<kRows, kWarp / 2>>(p, s, cut.cluster, stream)
+                      : launch_few<S, float, FewFloats<kRows, kWarp>>(p, s, cut.cluster, stream);
+}
+
+/* Rows of floats. A single one is cut by launch_one, unless it fills the device by wide blocks. */
+template <typename S>
+lac_status_t choose_floats(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
+                           cudaStream_t stream)
+{
+    constexpr double kFilled = 0.8;
+    const FloatsCut cut = cut_floats(p->n, (int)p->m, device);
+    if (p->m == 1 && (cut.narrow || cut.filled < kFilled)) return launch_one<S, float>(p, s, device, stream);
+    if (p->m == 1) return launch_floats<1, S>(p, s, cut, stream);
+    if (p->m == 2) return launch_floats<2, S>(p, s, cut, stream);
+    if (p->m <= 4) return launch_floats<4, S>(p, s, cut, stream);
+    return p->m <= 8 ? launch_floats<8, S>(p, s, cut, stream)
+                     : launch_floats<kMostFloatRows, S>(p, s, cut, stream);
+}
+
 template <typename S, typename W>
-lac_status_t choose_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
-                        cudaStream_t stream)
+lac_status_t choose_halves(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
+                           cudaStream_t stream)
 {
     if (p->m == 1) return launch_one<S, W>(p, s, device, stream);
     using Shared = FewShared<W>;
@@ -429,36 +578,41 @@ lac_status_t choose_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
 }
 
 template <typename W>
-lac_status_t run_type(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
-                      cudaStream_t stream)
+lac_status_t run_halves(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
+                        cudaStream_t stream)
 {
-    return s->dt == LAC_U8    ? choose_few<uint8_t, W>(p, s, device, stream)
-           : s->dt == LAC_F32 ? choose_few<float, W>(p, s, device, stream)
-                              : choose_few<W, W>(p, s, device, stream);
+    return s->dt == LAC_U8    ? choose_halves<uint8_t, W>(p, s, device, stream)
+           : s->dt == LAC_F32 ? choose_halves<float, W>(p, s, device, stream)
+                              : choose_halves<W, W>(p, s, device, stream);
 }
 
 } // namespace
 
 bool takes_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device)
 {
-    constexpr int64_t kColumns = Sixteen<BF16>::kCount;
-    const bool half = p->w_dt == LAC_F16 || p->w_dt == LAC_BF16;
-    const bool rows = p->m <= kManyRows || (p->m <= kMostRows && s->density >= kFewEvents);
-    const bool lines = p->order == LAC_CUDA_ROWS && p->n >= kColumns && p->n % kColumns == 0 &&
-                       p->ldw % kColumns == 0 && p->ldw <= INT32_MAX / 2 && aligned(p->w, 16);
-    return device.hopper && half && rows && lines && p->k > 0 && p->k <= kMostK;
+    const bool floats = p->w_dt == LAC_F32, half = p->w_dt == LAC_F16 || p->w_dt == LAC_BF16;
+    const int64_t columns = floats ? Sixteen<float>::kCount : Sixteen<BF16>::kCount;
+    const bool reads = !floats || s->dt == LAC_F32 || s->dt == LAC_U8;
+    const bool rows = floats ? p->m <= kMostFloatRows
+                             : p->m <= kManyRows || (p->m <= kMostRows && s->density >= kFewEvents);
+    const bool lines = p->order == LAC_CUDA_ROWS && p->n >= columns && p->n % columns == 0 &&
+                       p->ldw % columns == 0 && p->ldw <= INT32_MAX / 4 && aligned(p->w, 16);
+    return device.hopper && (floats || half) && reads && rows && lines && p->k > 0 && p->k <= kMostK;
 }
 
 lac_status_t run_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
                      cudaStream_t stream)
 {
-    return p->w_dt == LAC_F16 ? run_type<F16>(p, s, device, stream) : run_type<BF16>(p, s, device, stream);
+    if (p->w_dt == LAC_F16) return run_halves<F16>(p, s, device, stream);
+    if (p->w_dt == LAC_BF16) return run_halves<BF16>(p, s, device, stream);
+    return s->dt == LAC_U8 ? choose_floats<uint8_t>(p, s, device, stream)
+                           : choose_floats<float>(p, s, device, stream);
 }
 
 } // namespace lacuna
 
-extern "C" bool lac_cuda_event_lists_row(const lac_cuda_product_t *p)
+extern "C" bool lac_cuda_event_lists_rows(const lac_cuda_product_t *p)
 {
     const lac_cuda_dense_t full = {p->w_dt, nullptr, p->k, 1, 1.0};
-    return p->m == 1 && lacuna::takes_few(p, &full, lacuna::current_device());
+    return (p->m == 1 || p->w_dt == LAC_F32) && lacuna::takes_few(p, &full, lacuna::current_device());
 }
