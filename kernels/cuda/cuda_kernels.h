@@ -169,12 +169,14 @@ lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p);
  * bytes of W and of S that a step brings, bytes of sums that are written and read again: 0 where there is no
  * third launch. apart: W's rows begin off 16 bytes. Of products in one launch: of a small one, blocks, pieces
  * of them and of one, and the bytes of W; of few rows by a W along k (gemv), steps are rounds of loads that
- * are waited for; of a short k (rank_k), blocks, the tiles that each makes, and pieces of sixteen k. */
+ * are waited for; of a short k (rank_k), blocks, the tiles that each makes, and pieces of sixteen k; of few
+ * rows by a W by rows, as an event product makes them (few), the bytes of W. */
 typedef enum lac_cuda_stream_kernel {
     LAC_CUDA_STREAM_STEPS,
     LAC_CUDA_STREAM_SMALL,
     LAC_CUDA_STREAM_GEMV,
-    LAC_CUDA_STREAM_RANK_K
+    LAC_CUDA_STREAM_RANK_K,
+    LAC_CUDA_STREAM_FEW
 } lac_cuda_stream_kernel_t;
 typedef struct lac_cuda_stream_shape {
     lac_cuda_stream_kernel_t kernel;

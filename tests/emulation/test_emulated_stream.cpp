@@ -339,6 +339,23 @@ void check_small()
         }
 }
 
+/* Few rows by a W by rows, made as an event product whose rows have all k. */
+void check_few()
+{
+    unsigned seed = 7000;
+    const int64_t shapes[][3] = {{2, 640, 1300}, {2, 264, 776},  {3, 132, 5200},
+                                 {4, 516, 1100}, {9, 192, 1028}, {10, 384, 600},
+                                 {10, 68, 8},    {3, 64, 12},    {10, 640, 2400}};
+    for (const auto &x : shapes)
+        for (unsigned turn = 0; turn < 3; turn++) {
+            Case c = draw_case(seed++);
+            c.m = x[0], c.n = x[1], c.k = x[2], c.device = EMULATED_SMALL_HOPPER;
+            c.w_cols = c.w_off = c.s_kmajor = c.padded = false;
+            check(c);
+            if (turn == 0) check_adaptive(c);
+        }
+}
+
 /* Up to eight rows by a W along k, multiplied and added by lanes along k: columns, rows and steps of k that
  * are not whole, so few columns that all warps of a block share them, so many that each has its own. */
 void check_gemv()
@@ -438,7 +455,7 @@ int main(int argc, char **argv)
         check_adaptive(c);
     }
     if (!getenv("LACUNA_TEST_QUICK"))
-        check_passes(), check_small(), check_gemv(), check_forms(), check_thin(), check_rank_k(),
+        check_passes(), check_small(), check_gemv(), check_few(), check_forms(), check_thin(), check_rank_k(),
             check_gated_sums();
     printf("%d checks, %d decisions, %d failures\n", checks, decisions, failures);
     return failures ? 1 : checks && decisions ? 0 : 1;

@@ -5,6 +5,7 @@
  *
  * S is the operand on the short side, whatever it holds: nothing is skipped, so that its time does not depend
  * on the data, and the result is a dense product's for Inf and NaN too. */
+#include "gather.h"
 #include "routes.h"
 
 #include <math.h>
@@ -142,6 +143,15 @@ static double gemv_us(const lac_cuda_product_t *p, const lac_cuda_stream_shape_t
     return machine->cuda_launch_us + fmax(memory, rounds) + SHORTER * fmin(memory, rounds);
 }
 
+/* As the event route's of full rows. */
+static double few_us(lac_sided_t s, const lac_machine_t *machine)
+{
+    lac_operand_t full = *s.s;
+    full.density = 1.0, full.k_active = -1.0;
+    s.s = &full;
+    return machine->cuda_launch_us + lac_cuda_few_us(&s, machine);
+}
+
 static double rank_k_us(const lac_problem_t *p, const lac_cuda_stream_shape_t *cut,
                         const lac_machine_t *machine)
 {
@@ -174,6 +184,7 @@ double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
     lac_cuda_product_t product = describe(p, &s);
     lac_cuda_dense_t dense = dense_of(&s);
     lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(&product, &dense, (int)machine->cuda_processors);
+    if (cut.kernel == LAC_CUDA_STREAM_FEW) return few_us(s, machine);
     if (cut.kernel == LAC_CUDA_STREAM_GEMV) return gemv_us(&product, &cut, machine);
     if (cut.kernel == LAC_CUDA_STREAM_RANK_K) return rank_k_us(p, &cut, machine);
     if (cut.kernel == LAC_CUDA_STREAM_SMALL) return small_us(&product, &cut, machine);

@@ -26,12 +26,12 @@ constexpr size_t kBarrierBytes =
 constexpr int kBatch = 4;               /* neighbouring events, whose k are read at once */
 
 /* How a block is cut, and how much a lane has in flight: kLoads_ events at a time, or, kAhead_, a batch that
- * is multiplied and the one behind it. */
+ * is multiplied and the one behind it. Without kSkips_ all k are events of all rows. */
 template <int kRows_, int kWarps_, int kLanes_, int kLoads_, int kQuads_, int kBlocks_, typename W,
-          bool kAhead_ = false>
+          bool kAhead_ = false, bool kSkips_ = true>
 struct Few {
     static constexpr int kRows = kRows_, kWarps = kWarps_, kLoads = kLoads_;
-    static constexpr bool kAhead = kAhead_;
+    static constexpr bool kAhead = kAhead_, kSkips = kSkips_;
     static constexpr int kLanes = kLanes_;   /* of an adder, side by side in a warp              */
     static constexpr int kBlocks = kBlocks_; /* of a multiprocessor: limits registers           */
     static constexpr int kThreads = kWarps * kWarp;
@@ -69,8 +69,9 @@ template <typename W> using FewShared = Few<2, 8, kWarp, 8, 1, 3, W>;
 /* Up to so many rows times floats, which share a list. What is ahead takes registers that few rows rather
  * have as a third block: full rows, 5000 x 5000, 4 rows 27.9 and 28.8 us, 8 rows 30.8 and 29.9, 10 rows 33.9
  * and 31.2 (H200, 2026-11-28). */
-template <int kRows, int kLanes>
-using FewFloats = Few<kRows, 8, kLanes, kRows <= 2 ? 8 : 4, 1, kRows <= 4 ? 3 : 2, float, (kRows > 4)>;
+template <int kRows, int kLanes, bool kSkips>
+using FewFloats =
+    Few<kRows, 8, kLanes, kRows <= 2 ? 8 : 4, 1, kRows <= 4 ? 3 : 2, float, (kRows > 4), kSkips>;
 
 template <typename W> struct FewArgs {
     GemmArgsOf<W> p;
@@ -160,7 +161,8 @@ __device__ inline void list_events(EventList<Shape> &list, int *counts, const Fe
 #pragma unroll
         for (int r = 0; r < kRows; r++)
 #pragma unroll
-            for (int c = 0; c < kEach; c++) mask |= (unsigned)(x[r][c / 4][c % 4] != S(0)) << c;
+            for (int c = 0; c < kEach; c++)
+                mask |= (unsigned)(!Shape::kSkips || x[r][c / 4][c % 4] != S(0)) << c;
         mask &= k < end ? (1u << min(end - k, kEach)) - 1 : 0;
         const unsigned below = lanes_below(lane), many = __popc(mask);
 #pragma unroll
@@ -183,7 +185,7 @@ __device__ inline void list_events(EventList<Shape> &list, int *counts, const Fe
                 for (int r = 0; r < kRows; r++) v[r] = event_value(x[r][c / 4][c % 4]);
                 list.store(at++, k + c, v);
             }
-    if (Shape::kAhead && threadIdx.x < round_up(list.count, kBatch) - list.count) {
+    if (Shape::kAhead && Shape::kSkips && threadIdx.x < round_up(list.count, kBatch) - list.count) {
         const float none[kRows] = {};
         list.store(list.count + (int)threadIdx.x, from, none);
     }
@@ -220,13 +222,14 @@ template <typename W, typename Shape> struct FewSums {
     /* Adds event number `at`. A row without an event at its k does not multiply. */
     __device__ void add_event(const EventList<Shape> &list, int at, bool live, const Sixteen<W> &w)
     {
+        constexpr bool kOne = Shape::kRows == 1 || !Shape::kSkips;
         float v[Shape::kRows] = {};
         if (live) list.load(v, at);
 #pragma unroll
         for (int r = 0; r < Shape::kRows; r++)
 #pragma unroll
             for (int c = 0; c < Shape::kColumns; c++)
-                if (Shape::kRows == 1 || v[r] != 0.0f) run[r][c] = fmaf(v[r], w.at(c), run[r][c]);
+                if (kOne || v[r] != 0.0f) run[r][c] = fmaf(v[r], w.at(c), run[r][c]);
     }
 
     /* Adds the events e, e + kAdders, ... of a list, kLoads of them: kAll, or as far as there are events.
@@ -522,12 +525,12 @@ struct FloatsCut {
     int cluster;
     double filled; /* share of all places */
 };
-FloatsCut cut_floats(int64_t n, int rows, const Device &device)
+FloatsCut cut_floats(int64_t n, int64_t rows, int sms)
 {
     constexpr double kClustered = 7.0 / 8; /* of all places, that clusters of more than two find room in */
     constexpr double kWorth = 1.1;
     constexpr int kMost = kMostCluster / 2;
-    const double places = (rows <= 4 ? 3.0 : 2.0) * device.sms;
+    const double places = (rows <= 4 ? 3.0 : 2.0) * sms;
     const auto cluster_of = [&](double tiles) {
         int cluster = kMost;
         while (cluster > 1 && cluster * tiles > (cluster > 2 ? kClustered : 1.0) * places) cluster--;
@@ -542,12 +545,12 @@ FloatsCut cut_floats(int64_t n, int rows, const Device &device)
                   : FloatsCut{false, wide, wide * wide_tiles / places};
 }
 
-template <int kRows, typename S>
+template <int kRows, typename S, bool kSkips = true>
 lac_status_t launch_floats(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const FloatsCut &cut,
                            cudaStream_t stream)
 {
-    return cut.narrow ? launch_few<S, float, FewFloats<kRows, kWarp / 2>>(p, s, cut.cluster, stream)
-                      : launch_few<S, float, FewFloats<kRows, kWarp>>(p, s, cut.cluster, stream);
+    return cut.narrow ? launch_few<S, float, FewFloats<kRows, kWarp / 2, kSkips>>(p, s, cut.cluster, stream)
+                      : launch_few<S, float, FewFloats<kRows, kWarp, kSkips>>(p, s, cut.cluster, stream);
 }
 
 /* Rows of floats. A single one is cut by launch_one, unless it fills the device by wide blocks. */
@@ -556,13 +559,24 @@ lac_status_t choose_floats(const lac_cuda_product_t *p, const lac_cuda_dense_t *
                            cudaStream_t stream)
 {
     constexpr double kFilled = 0.8;
-    const FloatsCut cut = cut_floats(p->n, (int)p->m, device);
+    const FloatsCut cut = cut_floats(p->n, p->m, device.sms);
     if (p->m == 1 && (cut.narrow || cut.filled < kFilled)) return launch_one<S, float>(p, s, device, stream);
     if (p->m == 1) return launch_floats<1, S>(p, s, cut, stream);
     if (p->m == 2) return launch_floats<2, S>(p, s, cut, stream);
     if (p->m <= 4) return launch_floats<4, S>(p, s, cut, stream);
     return p->m <= 8 ? launch_floats<8, S>(p, s, cut, stream)
                      : launch_floats<kMostFloatRows, S>(p, s, cut, stream);
+}
+
+/* Two to four, and nine and ten, none of whose zeros are skipped. */
+template <typename S>
+lac_status_t choose_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
+                         cudaStream_t stream)
+{
+    const FloatsCut cut = cut_floats(p->n, p->m, device.sms);
+    if (p->m == 2) return launch_floats<2, S, false>(p, s, cut, stream);
+    return p->m <= 4 ? launch_floats<4, S, false>(p, s, cut, stream)
+                     : launch_floats<kMostFloatRows, S, false>(p, s, cut, stream);
 }
 
 template <typename S, typename W>
@@ -607,6 +621,23 @@ lac_status_t run_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, con
     if (p->w_dt == LAC_BF16) return run_halves<BF16>(p, s, device, stream);
     return s->dt == LAC_U8 ? choose_floats<uint8_t>(p, s, device, stream)
                            : choose_floats<float>(p, s, device, stream);
+}
+
+bool takes_few_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int sms)
+{
+    constexpr int64_t kEight = 8, kFour = 4;
+    constexpr double kFilled = 0.7;
+    const bool rows = p->m > 1 && (p->m <= kFour || (p->m > kEight && p->m <= kMostFloatRows &&
+                                                     cut_floats(p->n, p->m, sms).filled >= kFilled));
+    const bool floats = p->w_dt == LAC_F32 && s->cs == 1 && p->k % kFour == 0;
+    return rows && floats && takes_few(p, s, current_device());
+}
+
+lac_status_t run_few_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, cudaStream_t stream)
+{
+    const Device device = current_device();
+    return s->dt == LAC_U8 ? choose_full<uint8_t>(p, s, device, stream)
+                           : choose_full<float>(p, s, device, stream);
 }
 
 } // namespace lacuna

@@ -16,6 +16,12 @@ bool takes_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Dev
 lac_status_t run_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
                      cudaStream_t stream);
 
+/* The same of floats whose zeros are multiplied, too, as any dense product does: where that is the fastest
+ * one, and the slices of k are whole batches. */
+bool takes_few_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int sms);
+
+lac_status_t run_few_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, cudaStream_t stream);
+
 } // namespace lacuna
 
 #endif

@@ -101,6 +101,7 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t 
     const lac_cuda_stream_kernel_t kernel = streamed::kernel_of(p, of_s, processors);
     if (kernel == LAC_CUDA_STREAM_GEMV)
         return {kernel, false, 1, 1, streamed::gemv_rounds(p, processors), 4 * p->n * p->k, 0, 0};
+    if (kernel == LAC_CUDA_STREAM_FEW) return {kernel, false, 1, 1, 1, 4 * p->n * p->k, 0, 0};
     if (kernel == LAC_CUDA_STREAM_RANK_K) {
         const int64_t tiles = streamed::rank_k_tiles(p->m, p->n), blocks = min<int64_t>(tiles, processors);
         return {kernel, false, blocks, ceil_div(tiles, blocks), pieces.chunks, 4 * p->n * p->k, 0, 0};

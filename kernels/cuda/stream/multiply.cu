@@ -490,6 +490,8 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
             return multiply_gemv(p, s, gate, stream);
         case LAC_CUDA_STREAM_RANK_K:
             return multiply_rank_k(p, s, gate, stream);
+        case LAC_CUDA_STREAM_FEW:
+            return gate.counts ? multiply_small(p, s, gate, stream) : run_few_full(p, s, stream);
         default:
             return multiply_small(p, s, gate, stream);
         }

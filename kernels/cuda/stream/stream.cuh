@@ -5,6 +5,7 @@
 #define LACUNA_CUDA_STREAM_STREAM_CUH
 
 #include "common/gate.cuh"
+#include "event/few.cuh"
 
 namespace lacuna
 {
@@ -234,13 +235,14 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
                       const Space &space, const Gate &gate, cudaStream_t stream);
 
 /* The only launch of a product of up to kFewRows rows by a W along k, where both operands are read 16 bytes
- * at a time; of one with a short k; or of another small product. With a gate, they have work where many were
- * counted. */
+ * at a time; of few rows by a W by rows (event/few.cu); of one with a short k; or of another small product.
+ * With a gate, all but few.cu have work where many were counted. */
 bool takes_gemv(const lac_cuda_product_t *p, const lac_cuda_dense_t *s);
 inline lac_cuda_stream_kernel_t kernel_of(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int sms)
 {
     if (!is_single(p, sms)) return LAC_CUDA_STREAM_STEPS;
     if (takes_gemv(p, s)) return LAC_CUDA_STREAM_GEMV;
+    if (takes_few_full(p, s, sms)) return LAC_CUDA_STREAM_FEW;
     return takes_rank_k(p->m, p->n, p->k, sms) ? LAC_CUDA_STREAM_RANK_K : LAC_CUDA_STREAM_SMALL;
 }
 int64_t gemv_rounds(const lac_cuda_product_t *p, int sms); /* of loads, one behind the other, of all warps */
