@@ -259,6 +259,7 @@ void lac_select_settle(const lac_choice_t *choice, lac_problem_t *p)
 {
     if (choice->why != LAC_WHY_ON_DEVICE || !is_sparse(choice->route)) return;
     skipped_operand(choice->route, p)->density = 1.0;
+    p->terms.any_density = true;
 }
 
 lac_choice_t lac_select(const lac_route_t *const *table, int count, const lac_problem_t *p,

@@ -107,10 +107,10 @@ typedef struct lac_cuda_tile {
  * columns) of W. Best while S is small against n (every 128 * vec columns scan S once). tile may be NULL. */
 lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
                                   const lac_cuda_tile_t *tile, lac_cuda_stream_t stream);
-/* Whether that lists the events of all rows of S, block by block, and reads W once, at about memory's rate
- * whatever the rows hold (compute 9.0): a single row by a W of two bytes an element, up to ten by floats.
- * Reads the extents of W, its type, order and address. */
-bool lac_cuda_event_lists_rows(const lac_cuda_product_t *p);
+/* Whether that lists the events of all rows of an S of such a density, block by block, and reads W once, at
+ * about memory's rate (compute 9.0): a single row by a W of two bytes an element, four by floats, and up to
+ * ten that have more than few events. Reads the extents of W, its type, order and address. */
+bool lac_cuda_event_lists_rows(const lac_cuda_product_t *p, double density);
 
 /* Event product, two launches chained by programmatic dependent launch: the first packs the events of S into
  * slots in the workspace, the second gathers. tile may be NULL. s->data == NULL: the workspace already

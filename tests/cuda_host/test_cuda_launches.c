@@ -108,7 +108,8 @@ static void test_event_copies(void **state)
               c = cuda_host_rows(ctx, 10, 600);
     cuda_host_count(ctx, &a, 500);
     cuda_host_freeze(ctx, &b, 3000000);
-    expect_bytes("event", "left", &a, &b, &c, 4 * 5000 * 600); /* the copy: in one launch nothing is packed */
+    int64_t slots = cuda_host_piece(lac_cuda_event_slots_bytes(10, 5000, LAC_F32));
+    expect_bytes("event", "left", &a, &b, &c, slots + 4 * 5000 * 600);
     size_t before = lac_meta_bytes(b.meta);
     const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_fused");
     EXPECT(l, "p.ldw p.order", 600, LAC_CUDA_ROWS);
@@ -707,12 +708,18 @@ static void test_event_list(void **state)
     lac_obj_t few = cuda_host_rows(ctx, 10, K), across = cuda_host_columns(ctx, 10, K),
               few_out = cuda_host_rows(ctx, 10, 300), odd = cuda_host_rows(ctx, K, 301),
               odd_out = cuda_host_rows(ctx, 10, 301);
-    cuda_host_count(ctx, &few, 200), cuda_host_count(ctx, &across, 200);
+    lac_obj_t four = cuda_host_rows(ctx, 4, K), four_out = cuda_host_rows(ctx, 4, 300);
+    cuda_host_count(ctx, &few, 2500), cuda_host_count(ctx, &across, 2500), cuda_host_count(ctx, &four, 20);
     l = cuda_host_launch(ctx, "event", &few, &b, &few_out, "lac_cuda_event_fused");
     EXPECT(l, "p.m p.n p.k", 10, 300, K);
-    expect_bytes("event", "left", &few, &b, &few_out, 0);
+    cuda_host_launch(ctx, "event", &four, &b, &four_out, "lac_cuda_event_fused");
+    expect_bytes("event", "left", &four, &b, &four_out, 0);
     cuda_host_launch(ctx, "event", &across, &b, &few_out, "lac_cuda_event_slots");
-    cuda_host_launch(ctx, "event", &few, &odd, &odd_out, "lac_cuda_event_slots");
+    cuda_host_launch(ctx, "event", &few, &odd, &odd_out, "lac_cuda_event_fused");
+    /* and more than four rows of few events are packed, too */
+    lac_obj_t fewer = cuda_host_rows(ctx, 9, K), fewer_out = cuda_host_rows(ctx, 9, 300);
+    cuda_host_count(ctx, &fewer, 20);
+    cuda_host_launch(ctx, "event", &fewer, &b, &fewer_out, "lac_cuda_event_slots");
     /* a single row is expanded: it is as soon scanned */
     lac_obj_t row = cuda_host_rows(ctx, 1, K), out = cuda_host_rows(ctx, 1, 300);
     cuda_host_count(ctx, &row, ACTIVE);

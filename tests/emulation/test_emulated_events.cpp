@@ -509,9 +509,10 @@ void check_few_rows(unsigned first)
         c.m = x.m, c.n = x.n, c.k = x.k, c.density = x.density, c.device = emulated_device = x.device;
         c.w_cols = false, c.w_padded = false, c.w_offset = 0;
         std::unique_ptr<Operands> o = make(c);
+        o->dense.density = c.density;
         check(c, *o, "few", [&] { return lac_cuda_event_fused(&o->p, &o->dense, nullptr, nullptr); });
-        const bool lists = lac_cuda_event_lists_rows(&o->p);
-        if (lists != (c.m <= 10))
+        const bool lists = lac_cuda_event_lists_rows(&o->p, c.density);
+        if (lists != (c.m <= (c.density >= 0.02 ? 10 : 4)))
             printf("FAIL lists %d %s\n", (int)lists, text(c, "few").c_str()), failures++;
     }
 }
@@ -532,7 +533,7 @@ void check_long_sums()
     check(c, *o, "slots", [&] { return lac_cuda_event_slots(p, &o->dense, &narrow, work, nullptr); });
     check(c, *o, "csr", [&] { return lac_cuda_event_csr(p, &o->csr, &narrow, nullptr); });
     for (int64_t rows : {1, 2, 4, 8, 10}) { /* a block lists the events of all */
-        c.m = rows, c.n = 4 * rows, o = make(c), p = &o->p;
+        c.m = rows, c.n = 4 * rows, o = make(c), p = &o->p, o->dense.density = c.density;
         check(c, *o, "few", [&] { return lac_cuda_event_fused(p, &o->dense, nullptr, nullptr); });
     }
     c.m = 8, c.n = 62, o = make(c), p = &o->p; /* no loads of 16 bytes; a block for each row */

@@ -244,7 +244,7 @@ static bool takes_halves(const lac_problem_t *p, const lac_sided_t *s)
 /* Whether one launch multiplies it whose blocks list the events of few rows of dense S (few.cu). What that
  * takes by full rows was measured (gather.c); other gathers of all there is take up to eight times as long as
  * predicted. */
-static bool lists_rows(const lac_problem_t *p, const lac_sided_t *s)
+static bool lists_rows_at(const lac_problem_t *p, const lac_sided_t *s, double density)
 {
     lac_w_layout_t layout = lac_sided_w_layout(p, s);
     bool copied = layout == LAC_W_PACKED;
@@ -254,7 +254,12 @@ static bool lists_rows(const lac_problem_t *p, const lac_sided_t *s)
     product.ldw = copied ? s->n : s->wrs;
     bool by_rows = s->w->buf && (copied || layout == LAC_W_ROWS) && (s->m == 1 || s->scs == 1);
     bool plain = by_rows && !p->settings.fixed_sums && source_of(s) == FROM_BUFFER && takes_in_one(s);
-    return plain && lac_cuda_event_lists_rows(&product);
+    return plain && lac_cuda_event_lists_rows(&product, density);
+}
+
+static bool lists_rows(const lac_problem_t *p, const lac_sided_t *s)
+{
+    return lists_rows_at(p, s, s->s->density);
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -354,14 +359,15 @@ static size_t expansion_bytes(const lac_sided_t *s, how_t how)
                : 0;
 }
 
-/* For W by columns, room for each of the three products: the density decides among them, and a call that is
- * captured may know another one than the call before it. */
+/* Room for each of the products among which the density decides, for a call that is captured may know another
+ * one than the call before it: for W by columns, three, and for few rows, two. */
 static size_t packed_bytes(const lac_problem_t *p, const lac_sided_t *s, how_t how)
 {
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
     if (how.gather == BY_COUNTS || (how.gather == BY_SEGMENTS && how.source == FROM_ACTIVE)) return 0;
     if (how.gather == BY_SEGMENTS) return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->k));
-    bool in_one = (s->m == 1 && takes_in_one(s)) || lists_rows(p, s);
+    double least = p->terms.any_density ? s->s->density : 0.0;
+    bool in_one = (s->m == 1 && takes_in_one(s)) || lists_rows_at(p, s, least);
     if (how.source == FROM_CSR || (gathers_rows(how) && in_one)) return 0;
     if (gathers_rows(how) || s->w->dt == LAC_F64)
         return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k, s->w->dt));

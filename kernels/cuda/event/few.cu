@@ -15,6 +15,7 @@ constexpr int kRun = 32; /* events of a warp that are added up straight */
 constexpr int kMostRows = 8;
 constexpr int kMostFloatRows = 10;     /* of a W of floats                       */
 constexpr int kManyRows = 2;           /* beyond, rows of few events are sooner  */
+constexpr int kManyFloatRows = 4;      /* ... of a W of floats beyond,           */
 constexpr double kFewEvents = 0.02;    /* gathered by blocks of several rows     */
 constexpr double kSharedEvents = 0.25; /* of k, from which two rows share a list */
 constexpr int64_t kMostK = 1 << 16;
@@ -518,7 +519,7 @@ lac_status_t launch_one(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
 }
 
 /* How columns are cut for rows that share a list: the largest clusters that find room, of blocks of 64
- * columns where those fill the device better, or are not clusters at all. Full rows of 4096 columns in
+ * columns where those fill the device better. Full rows of 4096 columns in
  * clusters of five blocks of 64 columns 19.2 us, of eight of 128 22.7 (H200, 2026-11-28). */
 struct FloatsCut {
     bool narrow;
@@ -538,9 +539,7 @@ FloatsCut cut_floats(int64_t n, int64_t rows, int sms)
     };
     const double wide_tiles = (double)ceil_div(n, 128), narrow_tiles = (double)ceil_div(n, 64);
     const int wide = cluster_of(wide_tiles), narrow = cluster_of(narrow_tiles);
-    const bool fits = narrow_tiles <= places;
-    const bool better =
-        fits && (narrow * narrow_tiles > kWorth * wide * wide_tiles || (narrow == 1 && wide == 2));
+    const bool better = narrow_tiles <= places && narrow * narrow_tiles > kWorth * wide * wide_tiles;
     return better ? FloatsCut{true, narrow, narrow * narrow_tiles / places}
                   : FloatsCut{false, wide, wide * wide_tiles / places};
 }
@@ -607,8 +606,8 @@ bool takes_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Dev
     const bool floats = p->w_dt == LAC_F32, half = p->w_dt == LAC_F16 || p->w_dt == LAC_BF16;
     const int64_t columns = floats ? Sixteen<float>::kCount : Sixteen<BF16>::kCount;
     const bool reads = !floats || s->dt == LAC_F32 || s->dt == LAC_U8;
-    const bool rows = floats ? p->m <= kMostFloatRows
-                             : p->m <= kManyRows || (p->m <= kMostRows && s->density >= kFewEvents);
+    const int most = floats ? kMostFloatRows : kMostRows, many = floats ? kManyFloatRows : kManyRows;
+    const bool rows = p->m <= many || (p->m <= most && s->density >= kFewEvents);
     const bool lines = p->order == LAC_CUDA_ROWS && p->n >= columns && p->n % columns == 0 &&
                        p->ldw % columns == 0 && p->ldw <= INT32_MAX / 4 && aligned(p->w, 16);
     return device.hopper && (floats || half) && reads && rows && lines && p->k > 0 && p->k <= kMostK;
@@ -642,8 +641,8 @@ lac_status_t run_few_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s
 
 } // namespace lacuna
 
-extern "C" bool lac_cuda_event_lists_rows(const lac_cuda_product_t *p)
+extern "C" bool lac_cuda_event_lists_rows(const lac_cuda_product_t *p, double density)
 {
-    const lac_cuda_dense_t full = {p->w_dt, nullptr, p->k, 1, 1.0};
-    return (p->m == 1 || p->w_dt == LAC_F32) && lacuna::takes_few(p, &full, lacuna::current_device());
+    const lac_cuda_dense_t s = {p->w_dt, nullptr, p->k, 1, density};
+    return (p->m == 1 || p->w_dt == LAC_F32) && lacuna::takes_few(p, &s, lacuna::current_device());
 }

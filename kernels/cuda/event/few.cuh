@@ -10,7 +10,8 @@ namespace lacuna
 {
 
 /* Whether event_few computes this product: W of floats or of two bytes an element, by rows that are read 16
- * bytes at a time, clusters, and so few rows and k that a block lists the events of all at once. */
+ * bytes at a time, clusters, and so few rows and k that a block lists the events of all at once; of more rows
+ * than a few, where s->density says that these have more than few events. */
 bool takes_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device);
 
 lac_status_t run_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
