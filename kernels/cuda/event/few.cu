@@ -578,6 +578,15 @@ lac_status_t choose_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
                      : launch_floats<kMostFloatRows, S, false>(p, s, cut, stream);
 }
 
+/* Whether blocks list the events of several rows in few passes, one behind the other. 10 x 20000 x 20000 at
+ * 1 % takes 115 us a step of a recorded recurrent network by 20 passes, 82 by other kernels; 10 x 8192 x 8192
+ * 32 us by 4 passes, 43 by those (H200, 2026-11-28 and 2026-11-23). */
+bool has_few_passes(const lac_cuda_product_t *p, const Device &device)
+{
+    constexpr int kMost = 5, kPass = FewFloats<2, kWarp, true>::kPass;
+    return p->m == 1 || slice_of(p->k, cut_floats(p->n, p->m, device.sms).cluster) <= kMost * kPass;
+}
+
 template <typename S, typename W>
 lac_status_t choose_halves(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
                            cudaStream_t stream)
@@ -610,7 +619,8 @@ bool takes_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Dev
     const bool rows = p->m <= many || (p->m <= most && s->density >= kFewEvents);
     const bool lines = p->order == LAC_CUDA_ROWS && p->n >= columns && p->n % columns == 0 &&
                        p->ldw % columns == 0 && p->ldw <= INT32_MAX / 4 && aligned(p->w, 16);
-    return device.hopper && (floats || half) && reads && rows && lines && p->k > 0 && p->k <= kMostK;
+    return device.hopper && (floats || half) && reads && rows && lines && p->k > 0 && p->k <= kMostK &&
+           (half || has_few_passes(p, device));
 }
 
 lac_status_t run_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
