@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Event product of a few rows in one launch: a block lists the k of its events, its warps share them out.
+ * Event product of a few rows in one launch: a block lists the k of its events, its warps share them out. And
+ * the dense product of as many rows, whose list has all k.
  */
 #include "few.cuh"
 
@@ -334,8 +335,9 @@ __device__ inline void store_rows(const GemmArgsOf<W> &p, const float *parts, in
  *           by halves, then the blocks of the cluster: no atomics.
  * Limit     DRAM, and some 3 us of which nothing is read: the launch, S, the first row of W, the sums. W
  *           cold, us: 1 x 5000 x 5000 at 10 % 3.7 (5 MB; cuBLAS 16.4), at 50 % 7.0 (25 MB; 16.0), 1 x 4096 x
- *           16384 20.1 (67 MB; 32.9). More than some 5 MB of W in flight are slower again (H200,
- *           2026-11-28). */
+ *           16384 20.1 (67 MB; 32.9). More than some 5 MB of W in flight are slower again. Rows of floats,
+ * full: 2 x 5000 x 5000 27.9 (100 MB; 77), 10 x 5000 x 5000 32.3 (64): beyond four rows multiply-adds are in
+ * the way of loads (H200, 2026-11-28). */
 template <typename S, typename W, typename Shape>
 __global__ __launch_bounds__(Shape::kThreads,
                              Shape::kBlocks) void event_few(const __grid_constant__ FewArgs<W> a)
