@@ -335,9 +335,9 @@ __device__ inline void store_rows(const GemmArgsOf<W> &p, const float *parts, in
  *           by halves, then the blocks of the cluster: no atomics.
  * Limit     DRAM, and some 3 us of which nothing is read: the launch, S, the first row of W, the sums. W
  *           cold, us: 1 x 5000 x 5000 at 10 % 3.7 (5 MB; cuBLAS 16.4), at 50 % 7.0 (25 MB; 16.0), 1 x 4096 x
- *           16384 20.1 (67 MB; 32.9). More than some 5 MB of W in flight are slower again. Rows of floats,
- * full: 2 x 5000 x 5000 27.9 (100 MB; 77), 10 x 5000 x 5000 32.3 (64): beyond four rows multiply-adds are in
- * the way of loads (H200, 2026-11-28). */
+ *           16384 20.1 (67 MB; 32.9). More than some 5 MB of W in flight are slower again. Full rows of
+ *           floats, 100 MB: two 28.0 (76), ten 32.3 (64), whose multiply-adds are in the way of loads (H200,
+ *           2026-11-28). */
 template <typename S, typename W, typename Shape>
 __global__ __launch_bounds__(Shape::kThreads,
                              Shape::kBlocks) void event_few(const __grid_constant__ FewArgs<W> a)
