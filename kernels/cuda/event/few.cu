@@ -47,14 +47,20 @@ struct Few {
     static constexpr int kQuads = kQuads_, kEach = 4 * kQuads; /* elements of a row, of a thread; */
     static constexpr int kPass = kEach * kThreads;             /* of a block, that it lists at once */
     static constexpr int kUnit = kRows % 4 == 0 ? 4 : kRows % 2 == 0 ? 2 : 1; /* values read at once */
+    static constexpr int kGap = kRows > 1 ? kUnit : 0;                        /* behind four events */
     static constexpr int kReceived = kParts * kRows * (kTile + kMostCluster); /* from the cluster  */
     static_assert(kAdders % kShare == 0 && kCells % 4 == 0, "equal shares; sums by sixteen bytes");
     static_assert(!kAhead || kRows > 1, "what fills the last batch has values of 0, which are left out");
 
-    /* Shared memory of a block that lists up to so many events, a multiple of four. */
-    static size_t shared(int events)
+    /* Events that a block with so many k lists at once, a multiple of four: of a single row always as many,
+     * so that k and values have one address. */
+    __host__ __device__ static int events_of(int slice) { return kRows > 1 ? min(kPass, slice) : kPass; }
+
+    /* Shared memory of such a block. */
+    static size_t shared(int slice)
     {
-        const size_t floats = kReceived + kAdders * kCells + (size_t)kRows * events + kUnit * (events / 4);
+        const int events = events_of(slice);
+        const size_t floats = kReceived + kAdders * kCells + (size_t)kRows * events + kGap * (events / 4);
         return sizeof(float) * floats + kBarrierBytes + sizeof(int) * (size_t)events;
     }
 };
@@ -81,7 +87,6 @@ template <typename W> struct FewArgs {
     int64_t rs, cs;
     int cluster;
     int slice;      /* k of a block, a multiple of 4 */
-    int events;     /* that a block lists at once, a multiple of 4 */
     int owned;      /* columns whose sums a block stores; the last of a cluster has what is left */
     unsigned owner; /* a column times this, over 2^kOwnerBits: which block of the cluster that is */
     bool quads;
@@ -107,9 +112,9 @@ template <typename Shape> struct EventList {
     float *value; /* of each row, 0 where it has no event */
     int count;
 
-    /* Behind four events a unit is left out, so that neighbouring threads with four events each write to
-     * different banks. */
-    __device__ float *values(int at) const { return value + at * kRows + at / 4 * kUnit; }
+    /* Of several rows a unit is left out behind four events, so that neighbouring threads with four events
+     * each write to different banks. */
+    __device__ float *values(int at) const { return value + at * kRows + at / 4 * Shape::kGap; }
 
     __device__ void load(float (&v)[kRows], int at) const
     {
@@ -356,7 +361,7 @@ __global__ __launch_bounds__(Shape::kThreads,
     barrier_t *const all_here = (barrier_t *)(totals + Shape::kAdders * Shape::kCells);
     EventList<Shape> list;
     list.k = (int *)((char *)all_here + kBarrierBytes);
-    list.value = (float *)(list.k + a.events);
+    list.value = (float *)(list.k + Shape::events_of(a.slice));
     if (cluster > 1 && threadIdx.x == 0) {
         barrier_init(all_here, 1);
         cluster_barrier_fence();
@@ -447,14 +452,13 @@ lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
     a.s = s->data, a.rs = s->rs, a.cs = s->cs;
     a.cluster = cluster;
     a.slice = slice_of(p->k, cluster);
-    a.events = min(Shape::kPass, a.slice);
     a.owned = (int)ceil_div(Shape::kTile, cluster);
     a.owner = (1u << kOwnerBits) / (unsigned)a.owned + 1;
     a.quads = scans_quads(s, p->k);
     const Launch l = {
         dim3(unsigned(cluster * ceil_div(p->n, Shape::kTile)), unsigned(ceil_div(p->m, Shape::kRows))),
         dim3(Shape::kThreads),
-        Shape::shared(a.events),
+        Shape::shared(a.slice),
         cluster,
         true,
         stream};
