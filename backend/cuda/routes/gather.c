@@ -19,7 +19,7 @@
           */
 
 /* Few rows whose blocks list their events: what it takes however few there are, and for each further row; its
- * share of memory's rate, for 10 to 100 % of 33 to 235 MB of W, and what it loses of that for each row beyond
+ * share of memory's rate, for 10 to 100 % of 33 to 180 MB of W, and what it loses of that for each row beyond
  * four; what a block reads, and of how many columns it is (h200/rows_gpu_2026-11-28.json and
  * few_2026-11-29.json). */
 #define FEW_US         1.6

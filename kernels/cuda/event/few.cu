@@ -526,7 +526,7 @@ lac_status_t launch_one(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
 
 /* How columns are cut for rows that share a list: the largest clusters that find room, of blocks of 64
  * columns where those fill the device better. Full rows of 4096 columns in
- * clusters of five blocks of 64 columns 19.2 us, of eight of 128 22.7 (H200, 2026-11-28). */
+ * clusters of five blocks of 64 columns 19.2 us, of eight of 128 22.3 (H200, 2026-11-28). */
 struct FloatsCut {
     bool narrow;
     int cluster;
@@ -585,8 +585,8 @@ lac_status_t choose_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
 }
 
 /* Whether blocks list the events of several rows in few passes, one behind the other. 10 x 20000 x 20000 at
- * 1 % takes 115 us a step of a recorded recurrent network by 20 passes, 82 by other kernels; 10 x 8192 x 8192
- * 32 us by 4 passes, 43 by those (H200, 2026-11-28 and 2026-11-23). */
+ * 1 % takes 115 us a step of a recorded recurrent network by 20 passes, 66 by other kernels; 10 x 8192 x 8192
+ * 32 us a step by 4 passes (H200, 2026-11-29), 43 by those (2026-11-23). */
 bool has_few_passes(const lac_cuda_product_t *p, const Device &device)
 {
     constexpr int kMost = 5, kPass = FewFloats<2, kWarp, true>::kPass;
