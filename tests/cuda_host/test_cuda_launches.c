@@ -703,23 +703,6 @@ static void test_event_list(void **state)
     unit_expect(lac_meta_attach_active(both.meta, ACTIVE, idx, val), LAC_OK, "attach");
     l = cuda_host_launch(ctx, "event", &both, &b, &c, "lac_cuda_event_slots");
     expect_pointer(l, "s.data", both.buf);
-    /* few rows are listed by the launch that multiplies, unless they lie across, or W is not read in pieces
-     */
-    lac_obj_t few = cuda_host_rows(ctx, 10, K), across = cuda_host_columns(ctx, 10, K),
-              few_out = cuda_host_rows(ctx, 10, 300), odd = cuda_host_rows(ctx, K, 301),
-              odd_out = cuda_host_rows(ctx, 10, 301);
-    lac_obj_t four = cuda_host_rows(ctx, 4, K), four_out = cuda_host_rows(ctx, 4, 300);
-    cuda_host_count(ctx, &few, 2500), cuda_host_count(ctx, &across, 2500), cuda_host_count(ctx, &four, 20);
-    l = cuda_host_launch(ctx, "event", &few, &b, &few_out, "lac_cuda_event_fused");
-    EXPECT(l, "p.m p.n p.k", 10, 300, K);
-    cuda_host_launch(ctx, "event", &four, &b, &four_out, "lac_cuda_event_fused");
-    expect_bytes("event", "left", &four, &b, &four_out, 0);
-    cuda_host_launch(ctx, "event", &across, &b, &few_out, "lac_cuda_event_slots");
-    cuda_host_launch(ctx, "event", &few, &odd, &odd_out, "lac_cuda_event_fused");
-    /* and more than four rows of few events are packed, too */
-    lac_obj_t fewer = cuda_host_rows(ctx, 9, K), fewer_out = cuda_host_rows(ctx, 9, 300);
-    cuda_host_count(ctx, &fewer, 20);
-    cuda_host_launch(ctx, "event", &fewer, &b, &fewer_out, "lac_cuda_event_slots");
     /* a single row is expanded: it is as soon scanned */
     lac_obj_t row = cuda_host_rows(ctx, 1, K), out = cuda_host_rows(ctx, 1, 300);
     cuda_host_count(ctx, &row, ACTIVE);
@@ -728,6 +711,29 @@ static void test_event_list(void **state)
     row.buf = NULL;
     l = cuda_host_launch(ctx, "event", &row, &b, &out, "lac_cuda_event_fused");
     EXPECT(l, "p.m p.n p.k", 1, 300, K);
+}
+
+/* Few rows of floats are listed by the launch that multiplies, unless they lie across; more than four of few
+ * events are packed. */
+static void test_event_few(void **state)
+{
+    (void)state;
+    enum { K = 5000, N = 300 };
+    lac_obj_t b = cuda_host_rows(ctx, K, N), ten = cuda_host_rows(ctx, 10, K),
+              ten_out = cuda_host_rows(ctx, 10, N), across = cuda_host_columns(ctx, 10, K),
+              four = cuda_host_rows(ctx, 4, K), four_out = cuda_host_rows(ctx, 4, N),
+              nine = cuda_host_rows(ctx, 9, K), nine_out = cuda_host_rows(ctx, 9, N);
+    cuda_host_count(ctx, &ten, 2500), cuda_host_count(ctx, &across, 2500);
+    cuda_host_count(ctx, &four, 20);
+    const standin_launch_t *l = cuda_host_launch(ctx, "event", &ten, &b, &ten_out, "lac_cuda_event_fused");
+    EXPECT(l, "p.m p.n p.k", 10, N, K);
+    cuda_host_launch(ctx, "event", &four, &b, &four_out, "lac_cuda_event_fused");
+    expect_bytes("event", "left", &four, &b, &four_out, 0);
+    cuda_host_launch(ctx, "event", &across, &b, &ten_out, "lac_cuda_event_slots");
+    lac_obj_t odd = cuda_host_rows(ctx, K, N + 1), odd_out = cuda_host_rows(ctx, 10, N + 1);
+    cuda_host_launch(ctx, "event", &ten, &odd, &odd_out, "lac_cuda_event_fused"); /* by its other kernel */
+    cuda_host_count(ctx, &nine, 20);
+    cuda_host_launch(ctx, "event", &nine, &b, &nine_out, "lac_cuda_event_slots");
 }
 
 /* The list of a stored matrix whose transpose is S names rows of S: it is expanded, and read across. */
@@ -777,13 +783,19 @@ static void test_event_bounds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(event_fuses),      TEST(event_right),         TEST(event_columns),  TEST(event_copies),
-        TEST(event_halves),     TEST(event_doubles),       TEST(csr_doubles),    TEST(event_widens),
-        TEST(dense_halves),     TEST(half_types),          TEST(half_vectors),   TEST(half_bias),
-        TEST(event_given),      TEST(event_bytes),         TEST(event_segments), TEST(event_segments_across),
-        TEST(event_fixed_sums), TEST(event_segments_list), TEST(event_pair),     TEST(event_list),
-        TEST(event_bounds),     TEST(event_list_across),   TEST(event_counts),   TEST(event_counts_of_many)};
+    const struct CMUnitTest tests[] = {TEST(event_fuses),         TEST(event_right),
+                                       TEST(event_columns),       TEST(event_copies),
+                                       TEST(event_halves),        TEST(event_doubles),
+                                       TEST(csr_doubles),         TEST(event_widens),
+                                       TEST(dense_halves),        TEST(half_types),
+                                       TEST(half_vectors),        TEST(half_bias),
+                                       TEST(event_given),         TEST(event_bytes),
+                                       TEST(event_segments),      TEST(event_segments_across),
+                                       TEST(event_fixed_sums),    TEST(event_segments_list),
+                                       TEST(event_pair),          TEST(event_list),
+                                       TEST(event_few),           TEST(event_bounds),
+                                       TEST(event_list_across),   TEST(event_counts),
+                                       TEST(event_counts_of_many)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

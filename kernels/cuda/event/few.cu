@@ -14,7 +14,9 @@ namespace
 
 constexpr int kRun = 32; /* events of a warp that are added up straight */
 constexpr int kMostRows = 8;
+constexpr int kMiddleRows = 8;         /* of a W of floats there is a kernel for,  */
 constexpr int kMostFloatRows = 10;     /* of a W of floats                       */
+constexpr int kFloatsAtOnce = 4;       /* up to which nothing is ahead           */
 constexpr int kManyRows = 2;           /* beyond, rows of few events are sooner  */
 constexpr int kManyFloatRows = 4;      /* ... of a W of floats beyond,           */
 constexpr double kFewEvents = 0.02;    /* gathered by blocks of several rows     */
@@ -77,9 +79,15 @@ template <typename W> using FewShared = Few<2, 8, kWarp, 8, 1, 3, W>;
 /* Up to so many rows times floats, which share a list. What is ahead takes registers that few rows rather
  * have as a third block: full rows, 5000 x 5000, 4 rows 27.9 and 28.8 us, 8 rows 30.8 and 29.9, 10 rows 33.9
  * and 31.2 (H200, 2026-11-28). */
+constexpr int blocks_of_floats(int64_t rows)
+{
+    return rows <= kFloatsAtOnce ? 3 : 2;
+}
 template <int kRows, int kLanes, bool kSkips>
-using FewFloats =
-    Few<kRows, 8, kLanes, kRows <= 2 ? 8 : 4, 1, kRows <= 4 ? 3 : 2, float, (kRows > 4), kSkips>;
+using FewFloats = Few<kRows, 8, kLanes, kRows <= 2 ? 8 : 4, 1, blocks_of_floats(kRows), float,
+                      (kRows > kFloatsAtOnce), kSkips>;
+template <int kRows, bool kSkips> using NarrowFloats = FewFloats<kRows, kWarp / 2, kSkips>;
+template <int kRows, bool kSkips> using WideFloats = FewFloats<kRows, kWarp, kSkips>;
 
 template <typename W> struct FewArgs {
     GemmArgsOf<W> p;
@@ -524,9 +532,9 @@ lac_status_t launch_one(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
                                                        : launch_few<S, W, Few64<W, 4>>(p, s, by_64, stream);
 }
 
-/* How columns are cut for rows that share a list: the largest clusters that find room, of blocks of 64
- * columns where those fill the device better. Full rows of 4096 columns in
- * clusters of five blocks of 64 columns 19.2 us, of eight of 128 22.3 (H200, 2026-11-28). */
+/* How columns are cut for rows that share a list: the largest clusters that find room, of narrow blocks where
+ * those fill the device better. Full rows of 4096 columns in clusters of five blocks of 64 columns 19.2 us,
+ * of eight of 128 22.3 (H200, 2026-11-28). */
 struct FloatsCut {
     bool narrow;
     int cluster;
@@ -537,51 +545,50 @@ FloatsCut cut_floats(int64_t n, int64_t rows, int sms)
     constexpr double kClustered = 7.0 / 8; /* of all places, that clusters of more than two find room in */
     constexpr double kWorth = 1.1;
     constexpr int kMost = kMostCluster / 2;
-    const double places = (rows <= 4 ? 3.0 : 2.0) * sms;
+    const double places = (double)blocks_of_floats(rows) * sms;
     const auto cluster_of = [&](double tiles) {
         int cluster = kMost;
         while (cluster > 1 && cluster * tiles > (cluster > 2 ? kClustered : 1.0) * places) cluster--;
         return cluster;
     };
-    const double wide_tiles = (double)ceil_div(n, 128), narrow_tiles = (double)ceil_div(n, 64);
+    const double wide_tiles = (double)ceil_div(n, WideFloats<2, true>::kTile),
+                 narrow_tiles = (double)ceil_div(n, NarrowFloats<2, true>::kTile);
     const int wide = cluster_of(wide_tiles), narrow = cluster_of(narrow_tiles);
     const bool better = narrow_tiles <= places && narrow * narrow_tiles > kWorth * wide * wide_tiles;
     return better ? FloatsCut{true, narrow, narrow * narrow_tiles / places}
                   : FloatsCut{false, wide, wide * wide_tiles / places};
 }
 
-template <int kRows, typename S, bool kSkips = true>
+template <int kRows, typename S, bool kSkips>
 lac_status_t launch_floats(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const FloatsCut &cut,
                            cudaStream_t stream)
 {
-    return cut.narrow ? launch_few<S, float, FewFloats<kRows, kWarp / 2, kSkips>>(p, s, cut.cluster, stream)
-                      : launch_few<S, float, FewFloats<kRows, kWarp, kSkips>>(p, s, cut.cluster, stream);
+    return cut.narrow ? launch_few<S, float, NarrowFloats<kRows, kSkips>>(p, s, cut.cluster, stream)
+                      : launch_few<S, float, WideFloats<kRows, kSkips>>(p, s, cut.cluster, stream);
 }
 
-/* Rows of floats. A single one is cut by launch_one, unless it fills the device by wide blocks. */
-template <typename S>
-lac_status_t choose_floats(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
+/* Several rows. Not those in the middle, where nothing is skipped: takes_few_full has none. */
+template <typename S, bool kSkips>
+lac_status_t choose_floats(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const FloatsCut &cut,
                            cudaStream_t stream)
+{
+    if (p->m == 2) return launch_floats<2, S, kSkips>(p, s, cut, stream);
+    if (p->m <= kFloatsAtOnce) return launch_floats<kFloatsAtOnce, S, kSkips>(p, s, cut, stream);
+    if constexpr (kSkips)
+        if (p->m <= kMiddleRows) return launch_floats<kMiddleRows, S, true>(p, s, cut, stream);
+    return launch_floats<kMostFloatRows, S, kSkips>(p, s, cut, stream);
+}
+
+/* A single row is cut as one of two bytes is, unless wide blocks fill the device. */
+template <typename S>
+lac_status_t run_floats(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
+                        cudaStream_t stream)
 {
     constexpr double kFilled = 0.8;
     const FloatsCut cut = cut_floats(p->n, p->m, device.sms);
-    if (p->m == 1 && (cut.narrow || cut.filled < kFilled)) return launch_one<S, float>(p, s, device, stream);
-    if (p->m == 1) return launch_floats<1, S>(p, s, cut, stream);
-    if (p->m == 2) return launch_floats<2, S>(p, s, cut, stream);
-    if (p->m <= 4) return launch_floats<4, S>(p, s, cut, stream);
-    return p->m <= 8 ? launch_floats<8, S>(p, s, cut, stream)
-                     : launch_floats<kMostFloatRows, S>(p, s, cut, stream);
-}
-
-/* Two to four, and nine and ten, none of whose zeros are skipped. */
-template <typename S>
-lac_status_t choose_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
-                         cudaStream_t stream)
-{
-    const FloatsCut cut = cut_floats(p->n, p->m, device.sms);
-    if (p->m == 2) return launch_floats<2, S, false>(p, s, cut, stream);
-    return p->m <= 4 ? launch_floats<4, S, false>(p, s, cut, stream)
-                     : launch_floats<kMostFloatRows, S, false>(p, s, cut, stream);
+    if (p->m > 1) return choose_floats<S, true>(p, s, cut, stream);
+    return cut.narrow || cut.filled < kFilled ? launch_one<S, float>(p, s, device, stream)
+                                              : launch_floats<1, S, true>(p, s, cut, stream);
 }
 
 /* Whether blocks list the events of several rows in few passes, one behind the other. 10 x 20000 x 20000 at
@@ -589,7 +596,7 @@ lac_status_t choose_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
  * 32 us a step by 4 passes (H200, 2026-11-29), 43 by those (2026-11-23). */
 bool has_few_passes(const lac_cuda_product_t *p, const Device &device)
 {
-    constexpr int kMost = 5, kPass = FewFloats<2, kWarp, true>::kPass;
+    constexpr int kMost = 5, kPass = WideFloats<2, true>::kPass;
     return p->m == 1 || slice_of(p->k, cut_floats(p->n, p->m, device.sms).cluster) <= kMost * kPass;
 }
 
@@ -634,25 +641,27 @@ lac_status_t run_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, con
 {
     if (p->w_dt == LAC_F16) return run_halves<F16>(p, s, device, stream);
     if (p->w_dt == LAC_BF16) return run_halves<BF16>(p, s, device, stream);
-    return s->dt == LAC_U8 ? choose_floats<uint8_t>(p, s, device, stream)
-                           : choose_floats<float>(p, s, device, stream);
+    return s->dt == LAC_U8 ? run_floats<uint8_t>(p, s, device, stream)
+                           : run_floats<float>(p, s, device, stream);
 }
 
 bool takes_few_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int sms)
 {
-    constexpr int64_t kEight = 8, kFour = 4;
     constexpr double kFilled = 0.7;
-    const bool rows = p->m > 1 && (p->m <= kFour || (p->m > kEight && p->m <= kMostFloatRows &&
-                                                     cut_floats(p->n, p->m, sms).filled >= kFilled));
-    const bool floats = p->w_dt == LAC_F32 && s->cs == 1 && p->k % kFour == 0;
-    return rows && floats && takes_few(p, s, current_device());
+    const bool many = p->m > kMiddleRows && p->m <= kMostFloatRows;
+    const bool rows =
+        (p->m > 1 && p->m <= kFloatsAtOnce) || (many && cut_floats(p->n, p->m, sms).filled >= kFilled);
+    const bool floats = p->w_dt == LAC_F32 && s->cs == 1 && p->k % kBatch == 0;
+    lac_cuda_dense_t full = *s;
+    full.density = 1.0;
+    return rows && floats && takes_few(p, &full, current_device());
 }
 
 lac_status_t run_few_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, cudaStream_t stream)
 {
-    const Device device = current_device();
-    return s->dt == LAC_U8 ? choose_full<uint8_t>(p, s, device, stream)
-                           : choose_full<float>(p, s, device, stream);
+    const FloatsCut cut = cut_floats(p->n, p->m, current_device().sms);
+    return s->dt == LAC_U8 ? choose_floats<uint8_t, false>(p, s, cut, stream)
+                           : choose_floats<float, false>(p, s, cut, stream);
 }
 
 } // namespace lacuna
@@ -660,5 +669,6 @@ lac_status_t run_few_full(const lac_cuda_product_t *p, const lac_cuda_dense_t *s
 extern "C" bool lac_cuda_event_lists_rows(const lac_cuda_product_t *p, double density)
 {
     const lac_cuda_dense_t s = {p->w_dt, nullptr, p->k, 1, density};
-    return (p->m == 1 || p->w_dt == LAC_F32) && lacuna::takes_few(p, &s, lacuna::current_device());
+    const bool few = p->m == 1 || (p->w_dt == LAC_F32 && p->m <= lacuna::kMostFloatRows);
+    return few && lacuna::takes_few(p, &s, lacuna::current_device());
 }
