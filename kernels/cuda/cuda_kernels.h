@@ -147,7 +147,8 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
  * 1024 rows of S; columns of a W along k are multiples of 16 bytes from 17 rows on, unless the product is
  * small or k is up to 128 (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). One launch of up to 8 rows, of
  * up to 16 where W is small or not so aligned, of small products, and of a k of up to 128 and a large output
- * (lac_cuda_stream_is_rank_k); else three chained launches, two where k is up to 512 and the output is large.
+ * (lac_cuda_stream_is_rank_k), and of middle sizes, where rows of an S of floats lie along k and are pieces
+ * of 16 bytes; else three chained launches, two where k is up to 512 and the output is large.
  * Workspace (256-byte aligned): lac_cuda_stream_bytes(p) bytes for the current device, by its extents, w, ldw
  * and order. */
 lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
@@ -170,13 +171,16 @@ lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p);
  * third launch. apart: W's rows begin off 16 bytes. Of products in one launch: of a small one, blocks, pieces
  * of them and of one, and the bytes of W; of few rows by a W along k (gemv), steps are rounds of loads that
  * are waited for; of a short k (rank_k), blocks, the tiles that each makes, and pieces of sixteen k; of few
- * rows by a W by rows, as an event product makes them (few), the bytes of W. */
+ * rows by a W by rows, as an event product makes them (few), the bytes of W; of middle sizes, where the parts
+ * of a tile are a cluster, as of one of three launches, whose sums are not written. gated: as
+ * lac_cuda_adaptive makes it, which has no clusters. */
 typedef enum lac_cuda_stream_kernel {
     LAC_CUDA_STREAM_STEPS,
     LAC_CUDA_STREAM_SMALL,
     LAC_CUDA_STREAM_GEMV,
     LAC_CUDA_STREAM_RANK_K,
-    LAC_CUDA_STREAM_FEW
+    LAC_CUDA_STREAM_FEW,
+    LAC_CUDA_STREAM_CLUSTER
 } lac_cuda_stream_kernel_t;
 typedef struct lac_cuda_stream_shape {
     lac_cuda_stream_kernel_t kernel;
@@ -184,7 +188,7 @@ typedef struct lac_cuda_stream_shape {
     int64_t blocks, items, steps, w_bytes, s_bytes, sums_bytes;
 } lac_cuda_stream_shape_t;
 lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
-                                            int processors);
+                                            bool gated, int processors);
 
 /* The same product, of which the device decides how it is made, each time anew: where at most `break_even` of
  * S's elements are nonzero (W by columns: as many of its k are active as then would be), an event product

@@ -446,7 +446,7 @@ inline cudaError_t cudaGetDevice(int *device)
 }
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int device)
 {
-    EMULATED_REQUIRE(device >= 0 && device <= EMULATED_DEVICES);
+    EMULATED_REQUIRE(device >= 0 && device < EMULATED_ALL);
     const EmulatedDevice &d = kEmulatedDevices[device];
     *value = what == cudaDevAttrMultiProcessorCount            ? d.multiprocessors
              : what == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)d.shared

@@ -27,6 +27,12 @@ inline uint64_t wgmma_strips(unsigned address, unsigned next_strip, unsigned nex
     return wgmma_matrix(address, next_strip, next_eight) | uint64_t(1) << 62;
 }
 
+inline uint64_t wgmma_lines(unsigned address)
+{
+    EMULATED_REQUIRE(address % 1024 == 0);
+    return wgmma_matrix(address, 16, 1024) | uint64_t(1) << 62;
+}
+
 inline uint64_t wgmma_further(uint64_t matrix, int bytes)
 {
     EMULATED_REQUIRE(bytes % 16 == 0);
@@ -116,9 +122,11 @@ template <int kSums> inline void wgmma(TF32, float (&d)[kSums], uint4 a, uint64_
         for (int h = 0; h < 2; h++)
             rows[h][k] = tf32_value(uint32_t((k < 4 ? low : high).of[lane / 4 * 4 + k % 4] >> (32 * h)));
     add_products(d, rows, add, [&](int k, int column) {
-        return tf32_value(*at_address<uint32_t>(start + unsigned(k / 4) * next_k +
-                                                unsigned(column / 8) * next_columns +
-                                                unsigned(column % 8 * 16 + k % 4 * 4)));
+        const unsigned core = start + unsigned(column / 8) * next_columns,
+                       line = core + unsigned(column % 8 * 128 + k * 4);
+        return tf32_value(*at_address<uint32_t>(b >> 62 == 1 ? line ^ (line >> 7 & 7) << 4
+                                                             : core + unsigned(k / 4) * next_k +
+                                                                   unsigned(column % 8 * 16 + k % 4 * 4)));
     });
 }
 

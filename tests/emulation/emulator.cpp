@@ -17,8 +17,9 @@
 #include <thread>
 #include <vector>
 
-const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES + 1] = {
-    {132, 9, 227 * 1024}, {4, 9, 227 * 1024}, {20, 8, 163 * 1024}, {58, 8, 99 * 1024}, {1, 9, 227 * 1024},
+const EmulatedDevice kEmulatedDevices[EMULATED_ALL] = {
+    {132, 9, 227 * 1024}, {4, 9, 227 * 1024}, {20, 8, 163 * 1024},
+    {58, 8, 99 * 1024},   {1, 9, 227 * 1024}, {8, 9, 227 * 1024},
 };
 int emulated_device;
 int emulated_meddling;

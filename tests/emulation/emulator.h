@@ -43,9 +43,11 @@ enum {
     EMULATED_A100,
     EMULATED_L4,
     EMULATED_DEVICES,
-    EMULATED_LEAST_HOPPER = EMULATED_DEVICES /* of one multiprocessor, for which few products are small */
+    EMULATED_LEAST_HOPPER = EMULATED_DEVICES, /* of one multiprocessor, for which few products are small */
+    EMULATED_MIDDLE_HOPPER,                   /* of eight: clusters of each size find room            */
+    EMULATED_ALL
 };
-extern const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES + 1];
+extern const EmulatedDevice kEmulatedDevices[EMULATED_ALL];
 extern int emulated_device;        /* the current one            */
 extern int emulated_meddling;      /* times that others ask for little shared memory before we launch */
 extern uint64_t emulated_schedule; /* seed of the order of warps */

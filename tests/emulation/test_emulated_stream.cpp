@@ -410,6 +410,41 @@ void check_rank_k()
         }
 }
 
+/* Middle sizes in one launch: clusters of one to three blocks, rows and columns that are no whole tiles, so
+ * few rows in the last that not each block has one; all that decides in which form it is multiplied. */
+void check_clusters()
+{
+    struct {
+        int64_t m, n, k, parts;
+    } const shapes[] = {{256, 128, 429, 3}, {128, 250, 433, 3}, {385, 128, 301, 2},
+                        {250, 250, 233, 2}, {200, 200, 333, 2}, {250, 390, 253, 1}};
+    unsigned seed = 9000;
+    for (const auto &x : shapes)
+        for (unsigned turn = 0; turn < 6; turn++) {
+            Case c = draw_case(seed++);
+            c.m = x.m, c.n = x.n, c.k = x.k, c.device = EMULATED_MIDDLE_HOPPER;
+            c.u8 = c.s_kmajor = c.w_off = false, c.padded = true, c.w_cols = turn % 2;
+            if (turn >= 4) c.every = turn == 4 ? 30 : 3, c.spread = 0;
+            if (turn == 2) c.spread = 20, c.of_w = false;
+            if (turn == 3) c.out_transposed = false, c.beta = 0.0f, c.special = 0.0f;
+            emulated_device = c.device;
+            const std::unique_ptr<Operands> o = make(c);
+            const lac_cuda_dense_t s = {LAC_F32, o->s.data(), o->rs, o->cs, 1.0};
+            const lac_cuda_stream_shape_t cut =
+                lac_cuda_stream_cut(&o->p, &s, false, kEmulatedDevices[c.device].multiprocessors);
+            const int64_t tiles = (x.m + 127) / 128 * ((x.n + 127) / 128);
+            if (cut.kernel != LAC_CUDA_STREAM_CLUSTER || cut.blocks != tiles * x.parts) fail("no cluster", c);
+            for (const lac_cuda_dense_t &other : {lac_cuda_dense_t{LAC_F32, s.data, s.rs + 1, 1, 1.0},
+                                                  lac_cuda_dense_t{LAC_F32, o->s.data() + 1, s.rs, 1, 1.0},
+                                                  lac_cuda_dense_t{LAC_F32, s.data, 1, s.rs, 1.0},
+                                                  lac_cuda_dense_t{LAC_U8, s.data, s.rs, 1, 1.0}})
+                if (lac_cuda_stream_cut(&o->p, &other, false, kEmulatedDevices[c.device].multiprocessors)
+                        .kernel != LAC_CUDA_STREAM_STEPS)
+                    fail("a cluster whose S the copy engine does not take", c);
+            check(c);
+        }
+}
+
 /* Parts of k whose sums lie in memory: where many are counted, who would have gathered columns adds them up.
  */
 void check_gated_sums()
@@ -456,7 +491,7 @@ int main(int argc, char **argv)
     }
     if (!getenv("LACUNA_TEST_QUICK"))
         check_passes(), check_small(), check_gemv(), check_few(), check_forms(), check_thin(), check_rank_k(),
-            check_gated_sums();
+            check_clusters(), check_gated_sums();
     printf("%d checks, %d decisions, %d failures\n", checks, decisions, failures);
     return failures ? 1 : checks && decisions ? 0 : 1;
 }

@@ -74,7 +74,7 @@ static double gathered_us(const lac_problem_t *p, double density, const lac_mach
 
 static double streamed_us(const lac_problem_t *p, const lac_machine_t *machine)
 {
-    return lac_cuda_stream_us(p, machine) + COUNTS_US;
+    return lac_cuda_stream_us(p, true, machine) + COUNTS_US;
 }
 
 /* Where nothing is known, the mean of a sparse operand's time and a dense one's. */

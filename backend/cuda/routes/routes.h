@@ -33,11 +33,11 @@ static inline bool lac_cuda_fits_index(int64_t x)
 /* Their table, in the order of a tie, the fallback last. */
 const lac_route_t *const *lac_cuda_routes(int *count);
 
-/* The stream route as a part of another: why it does not apply, its time, and what it multiplies, S aside,
- * which is the operand of that side. */
+/* The stream route as a part of another: why it does not apply, its time (gated: where the device chooses
+ * it), and what it multiplies, S aside, which is the operand of that side. */
 lac_side_t lac_cuda_stream_side(const lac_problem_t *p);
 lac_refusal_t lac_cuda_stream_refusal(const lac_problem_t *p);
-double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine);
+double lac_cuda_stream_us(const lac_problem_t *p, bool gated, const lac_machine_t *machine);
 lac_cuda_product_t lac_cuda_stream_product(const lac_problem_t *p);
 
 /* Bias and activation on a device: the backend's hook, and what routes need that finish by themselves. */

@@ -19,6 +19,8 @@
 #define STEP_US     0.55                 /* a step of a block that waits for nobody */
 #define DRAM_SHARE  0.83                 /* of the rate of memory that W comes at; H200, 2026-11-23 */
 #define OFF_SHARE   0.6                  /* ... of that, where W's rows begin off 16 bytes; 2026-11-27 */
+#define CLUSTER_US  6.3                  /* around the steps of a cluster, whose sums meet, and */
+#define SPLIT_US    1.1                  /* ... a step of it; H200, 2026-11-29 */
 #define WRITE_US    1.9                  /* the output of an item of a short k, which is not cut, */
 #define PIECES_US   8.0                  /* where its rows are no pieces of 16 bytes: 74 to 89 us for 42, */
 #define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
@@ -178,12 +180,12 @@ static double small_us(const lac_cuda_product_t *p, const lac_cuda_stream_shape_
 
 /* Blocks make as many steps each, side by side; what they wait for is memory, the cache, or the tensor cores.
  */
-double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
+double lac_cuda_stream_us(const lac_problem_t *p, bool gated, const lac_machine_t *machine)
 {
     lac_sided_t s = sided(p);
     lac_cuda_product_t product = describe(p, &s);
     lac_cuda_dense_t dense = dense_of(&s);
-    lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(&product, &dense, (int)machine->cuda_processors);
+    lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(&product, &dense, gated, (int)machine->cuda_processors);
     if (cut.kernel == LAC_CUDA_STREAM_FEW) return few_us(s, machine);
     if (cut.kernel == LAC_CUDA_STREAM_GEMV) return gemv_us(&product, &cut, machine);
     if (cut.kernel == LAC_CUDA_STREAM_RANK_K) return rank_k_us(p, &cut, machine);
@@ -193,6 +195,8 @@ double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
     double cache = (double)(cut.blocks * cut.s_bytes) / (machine->cuda_l2_gbps * 1e3);
     double products = PRODUCTS_US * (double)cut.s_bytes * (double)cut.w_bytes,
            step = fmax(fmax(dram + cache, products), STEP_US);
+    if (cut.kernel == LAC_CUDA_STREAM_CLUSTER)
+        return machine->cuda_launch_us + CLUSTER_US + fmax(step, SPLIT_US) * (double)cut.steps;
     double began = machine->cuda_launch_us + machine->cuda_pdl_us + START_US,
            stepped = step * (double)cut.steps;
     if (cut.sums_bytes == 0) return began + stepped + write_us(p) * (double)cut.items;
@@ -203,7 +207,7 @@ double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     (void)route;
-    return lac_cuda_stream_us(p, machine);
+    return lac_cuda_stream_us(p, false, machine);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)

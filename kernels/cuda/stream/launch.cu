@@ -92,13 +92,14 @@ extern "C" int64_t lac_cuda_stream_bytes(const lac_cuda_product_t *p)
     return streamed::space_bytes(streamed::shape_of(p, current_device().sms));
 }
 
-extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t *p,
-                                                       const lac_cuda_dense_t *of_s, int processors)
+extern "C" lac_cuda_stream_shape_t
+lac_cuda_stream_cut(const lac_cuda_product_t *p, const lac_cuda_dense_t *of_s, bool gated, int processors)
 {
     using namespace lacuna;
     const streamed::Shape s = streamed::shape_of(p, processors);
     const streamed::Pieces pieces = streamed::pieces_of(p->m, p->n, p->k);
-    const lac_cuda_stream_kernel_t kernel = streamed::kernel_of(p, of_s, processors);
+    lac_cuda_stream_kernel_t kernel = streamed::kernel_of(p, of_s, processors);
+    if (gated && kernel == LAC_CUDA_STREAM_CLUSTER) kernel = LAC_CUDA_STREAM_STEPS;
     if (kernel == LAC_CUDA_STREAM_GEMV)
         return {kernel, false, 1, 1, streamed::gemv_rounds(p, processors), 4 * p->n * p->k, 0, 0};
     if (kernel == LAC_CUDA_STREAM_FEW) return {kernel, false, 1, 1, 1, 4 * p->n * p->k, 0, 0};
@@ -114,6 +115,16 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(const lac_cuda_product_t 
                 pieces.chunks,
                 4 * p->n * p->k,
                 0,
+                0};
+    streamed::Shape cluster;
+    if (kernel == LAC_CUDA_STREAM_CLUSTER && streamed::takes_cluster(cluster, p, of_s, processors))
+        return {kernel,
+                false,
+                cluster.blocks,
+                1,
+                ceil_div(cluster.steps, cluster.parts),
+                4 * (int64_t)streamed::kStep * streamed::kGroupColumns,
+                streamed::step_bytes(cluster.rows),
                 0};
     const int64_t items = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
     return {kernel,
@@ -134,9 +145,12 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     if (!lac_cuda_stream_aligned(p)) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     if (p->k == 0) return LAC_ERR_EXTENT;
-    const streamed::Shape shape = streamed::shape_of(p, current_device().sms);
-    const streamed::Space space = streamed::space_of(shape, workspace);
+    const int sms = current_device().sms;
     const cudaStream_t queue = (cudaStream_t)stream;
+    streamed::Shape shape;
+    if (streamed::takes_cluster(shape, p, s, sms)) return streamed::multiply_cluster(p, s, shape, queue);
+    shape = streamed::shape_of(p, sms);
+    const streamed::Space space = streamed::space_of(shape, workspace);
     lac_status_t status =
         shape.single ? LAC_OK : streamed::pack(streamed::pack_args(p, s, shape, space), queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, {}, queue);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The second launch of a streamed product: W streams through shared memory once for the rows of a pass, is
  * split on its way to the tensor cores, and meets S there. */
-#include "steps.cuh"
+#include "split.cuh"
 
 namespace lacuna
 {
@@ -126,7 +126,7 @@ __device__ inline void begin_product(Sums<C> &acc, const Fragments<C, Form> &b, 
             wgmma(typename Form::Element(), acc[kProduct],
                   b[Form::kSplits * (kSet * Form::kInstructions + i) + Form::of_w(term)],
                   wgmma_further(s, OfS::at(Form::of_s(term)) + half * OfS::kHalf + i * OfS::kNext +
-                                       kFirstRow * 16),
+                                       kFirstRow * OfS::kOfRow),
                   term + i > 0);
     wgmma_commit();
 }
@@ -308,6 +308,93 @@ __device__ inline void write_output(const MultiplyArgs &a, const Item &item, con
     }
 }
 
+/* The sums of a block of a cluster, as rows where its stages were. */
+template <typename C> __device__ inline void keep_sums(const Stages &st, const Sums<C> &sum)
+{
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    float *const to = (float *)st.memory + lane % 4 * 2 * C::kPitch + Reader<C>::column(warp, lane);
+    meet<C::kMultipliers>(1); /* the stages were read */
+#pragma unroll
+    for (int rows = 0; rows < C::kRowSets; rows++)
+#pragma unroll
+        for (int e = 0; e < C::kSums / 2; e++) {
+            float *const row = to + (rows * (C::kRows / 2) + row_of(e)) * C::kPitch;
+            const int at = sum_of(e);
+            if (C::kAlongK)
+                row[0] = sum[rows][at], row[Reader<C>::kApart] = sum[rows][at + 2];
+            else
+                *(float2 *)row = make_float2(sum[rows][at], sum[rows][at + 2]);
+        }
+}
+
+/* Some rows of a tile's sums, added up, as the output: those of all blocks of the cluster, its own first. A
+ * thread has four columns of so many rows at once. */
+template <typename C> __device__ inline void add_cluster(const MultiplyArgs &a, const Stages &st)
+{
+    constexpr int kQuads = C::kGroups * kGroupColumns / 4, kApart = C::kMultipliers / kQuads, kAtOnce = 8;
+    const GemmArgs &p = a.out.p;
+    const int parts = a.shape.parts;
+    const Item item = item_of(a.shape, (int)blockIdx.x);
+    const int i0 = item.tile % a.shape.passes * C::kRows, rows = min(C::kRows, p.m - i0),
+              end = rows * (item.part + 1) / parts;
+    const int quad = (int)threadIdx.x % kQuads, j = first_column<C>(a.shape, item.tile) + 4 * quad;
+    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    const bool plain = alpha != 0.0f && beta == 0.0f && writes_together(p) && writes_fours(p);
+    float bias[4];
+    read_biases<4>(bias, p, j);
+    int row = rows * item.part / parts + (int)threadIdx.x / kQuads;
+#pragma unroll 1
+    do {                 /* at least once: the cluster waits */
+        int at[kAtOnce]; /* bytes */
+        float4 x[kAtOnce];
+#pragma unroll
+        for (int u = 0; u < kAtOnce; u++) {
+            at[u] = 4 * (min(row + u * kApart, rows - 1) * C::kPitch + 4 * quad);
+            x[u] = *(const float4 *)(st.memory + at[u]);
+        }
+#pragma unroll 1
+        for (int q = 1; q < parts; q++) {
+            const unsigned from = cluster_address(st.memory, (item.part + q) % parts, parts);
+            float4 more[kAtOnce];
+#pragma unroll
+            for (int u = 0; u < kAtOnce; u++) more[u] = cluster_load4(from + at[u]);
+#pragma unroll
+            for (int u = 0; u < kAtOnce; u++) x[u] = plus(x[u], more[u]);
+        }
+        float bad = 0.0f;
+#pragma unroll
+        for (int u = 0; u < kAtOnce; u++) bad += no_numbers<4>({x[u].x, x[u].y, x[u].z, x[u].w});
+        const bool mends = __any_sync(kFull, bad != 0.0f);
+        cluster_arrive_relaxed(parts); /* of others nothing more is read, for of several parts this is once */
+#pragma unroll
+        for (int u = 0; u < kAtOnce; u++) {
+            const int i = row + u * kApart < end ? i0 + row + u * kApart : p.m;
+            if (!plain || mends)
+                finish_four<1>(a.out, x[u], i, j, alpha, beta);
+            else if (i < p.m && j < p.n)
+                __stcs((float4 *)(p.out + i * p.rs + j), finished(p, times(alpha, x[u]), bias));
+        }
+    } while ((row += kAtOnce * kApart) < end);
+    static_assert(C::kRows <= 2 * kAtOnce * kApart, "blocks of two parts have rows for one turn");
+}
+
+/* The sums of a cluster's blocks meet. The threads of a block that did not multiply are there, too. */
+template <typename C> __device__ inline void meet_cluster(const MultiplyArgs &a, const Stages &st, bool adds)
+{
+    const int parts = a.shape.parts;
+    if (parts > 1) {
+        __syncwarp();
+        cluster_arrive(parts);
+        cluster_wait(parts);
+    } else if (adds)
+        meet<C::kMultipliers>(1);
+    if (adds)
+        add_cluster<C>(a, st);
+    else
+        cluster_arrive_relaxed(parts);
+    cluster_wait(parts); /* no block ends while another one reads its sums */
+}
+
 /* Waits for the product, behind which so many others have begun, and adds it up. */
 template <typename C, int kProduct, int kBehind = 1>
 __device__ inline void end_product(Sums<C> &sum, Sums<C> &acc)
@@ -326,7 +413,7 @@ __device__ __forceinline__ void consume(Form form, const MultiplyArgs &a, const 
     const Shape &h = a.shape;
     const Reader<C> reader(threadIdx.x / kWarp, threadIdx.x % kWarp);
     const unsigned memory = shared_address(st.memory);
-    const uint64_t matrix = wgmma_matrix(memory, C::kRows * 16, kCore * 16);
+    const uint64_t matrix = SplitOfS<C, Form>::matrix(memory);
     uint8_t *const box = st.memory + C::kStages * C::kStageBytes + threadIdx.x / kWarp * C::kOfSums;
     Ring<C::kStages> ring;
     Elements<C> x;
@@ -367,7 +454,9 @@ __device__ __forceinline__ void consume(Form form, const MultiplyArgs &a, const 
             keep(b[1]);
             barrier_arrive(&here.empty);
         }
-        if constexpr (C::kDirect)
+        if constexpr (C::kCluster)
+            keep_sums<C>(st, sum);
+        else if constexpr (C::kDirect)
             write_output<C>(a, item, sum, box);
         else
             write_sums<C>(a, item, sum);
@@ -404,7 +493,17 @@ struct Counts {
     unsigned nonzeros, wide, wide_of_w;
 };
 
-/* Whether TF32 do for S, which is packed, and W. All threads but those of the bringing warp. */
+/* Whether a row of S has enough of so many nonzeros: of S, or of its rows that a block of a cluster has, in
+ * the first of its steps, as whose the others are taken to be, if they have twice as many. */
+template <typename C> __device__ inline bool enough_terms(const MultiplyArgs &a, unsigned nonzeros)
+{
+    if (!C::kCluster) return nonzeros >= (unsigned)(kFewTerms * a.out.p.m);
+    const int pass = item_of(a.shape, (int)blockIdx.x).tile % a.shape.passes,
+              rows = min(C::kRows, a.out.p.m - pass * C::kRows);
+    return (int64_t)nonzeros * a.shape.steps >= 2 * kFewTerms * rows;
+}
+
+/* Whether TF32 do for S and W. All threads but those of the bringing warp. */
 template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, const Stages &st, Counts &sum)
 {
     constexpr int kManyWide = 2;
@@ -412,11 +511,15 @@ template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, cons
     const int counts = counts_of_pieces(a.shape), thread = (int)threadIdx.x - (multiplies ? 0 : kWarp);
     unsigned nonzeros = 0;
     bool wide = false;
+    if constexpr (C::kCluster) {
+        const unsigned count = multiplies ? 0 : count_first<C>(st);
+        wide = count == kWide, nonzeros = wide || threadIdx.x % kWarp ? 0 : count;
+    } else
 #pragma unroll 4
-    for (int c = thread; c < counts; c += C::kCounters) {
-        const unsigned count = __ldcg(a.space.nonzeros + c);
-        wide |= count == kWide, nonzeros += count;
-    }
+        for (int c = thread; c < counts; c += C::kCounters) {
+            const unsigned count = __ldcg(a.space.nonzeros + c);
+            wide |= count == kWide, nonzeros += count;
+        }
     nonzeros = __reduce_add_sync(kFull, nonzeros);
     wide = __any_sync(kFull, wide);
     const bool wide_of_w = multiplies && first_is_wide<C>(st);
@@ -427,10 +530,11 @@ template <typename C> __device__ inline bool tf32_do(const MultiplyArgs &a, cons
     }
     barrier_arrive(&sum.done);
     barrier_wait(&sum.done, 0);
-    return sum.nonzeros >= (unsigned)(kFewTerms * a.out.p.m) && sum.wide == 0 && sum.wide_of_w < kManyWide;
+    return enough_terms<C>(a, sum.nonzeros) && sum.wide == 0 && sum.wide_of_w < kManyWide;
 }
 
-/* sums := S W for each part of k,  S[m, k] packed, any density, W[k, n]; or the output itself.
+/* sums := S W for each part of k,  S[m, k] packed or, for a cluster, as it lies, any density, W[k, n]; or the
+ * output itself.
  *
  * Mapping   a block makes item after item; one thread of a warpgroup brings stages of 32 k of W's columns and
  *           S, other warps of it split S. Two warpgroups hold W's columns in registers, as the first operand,
@@ -459,6 +563,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
             split_s<C>(ThreeTf32(), a, st);
         else
             split_s<C>(SixBf16(), a, st);
+        if constexpr (C::kCluster) meet_cluster<C>(a, st, false);
         return;
     }
     registers_more<C::kOfMultiplier>();
@@ -466,16 +571,34 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
         consume<C>(ThreeTf32(), a, st);
     else
         consume<C>(SixBf16(), a, st);
+    if constexpr (C::kCluster) meet_cluster<C>(a, st, true);
 }
 
-template <int kRows, bool kDirect = false>
+/* Describes W to the copy engine. */
+bool map_w(MultiplyArgs &a, const lac_cuda_product_t *p)
+{
+    const bool along_k = p->order == LAC_CUDA_COLS;
+    const int64_t lines = along_k ? p->n : p->k, length = along_k ? p->k : p->n;
+    const int turns = a.shape.apart ? kApart : 1;
+    for (int q = 0; q < turns; q++) {
+        const int before = a.shape.apart ? elements_before(p, q) : 0;
+        if (!make_tensor_map(&a.w[q], (const float *)p->w + q * p->ldw - before, ceil_div(lines - q, turns),
+                             length + before, turns * p->ldw, along_k ? kGroupColumns : kStep, kBoxColumns,
+                             true))
+            return false;
+    }
+    return true;
+}
+
+template <int kRows, To kTo = kToParts>
 lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t stream)
 {
-    typedef Config<kRows, true, kDirect> AlongK;
-    typedef Config<kRows, false, kDirect> ByRows;
+    typedef Config<kRows, true, kTo> AlongK;
+    typedef Config<kRows, false, kTo> ByRows;
     static_assert(AlongK::kShared == ByRows::kShared, "one launch for both");
+    const int cluster = kTo == kToCluster ? a.shape.parts : 1;
     const Launch l = {
-        dim3((unsigned)a.shape.blocks), dim3(AlongK::kThreads), AlongK::kShared, 1, true, stream};
+        dim3((unsigned)a.shape.blocks), dim3(AlongK::kThreads), AlongK::kShared, cluster, true, stream};
     return along_k ? launch(stream_multiply<AlongK>, l, a) : launch(stream_multiply<ByRows>, l, a);
 }
 
@@ -496,20 +619,13 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
             return multiply_small(p, s, gate, stream);
         }
     }
-    MultiplyArgs a = {{}, shape, space, output_of(p, s), gate, {}, false};
+    MultiplyArgs a = {};
+    a.shape = shape, a.space = space, a.out = output_of(p, s), a.gate = gate;
+    if (!map_w(a, p)) return LAC_ERR_VENDOR;
     const bool along_k = p->order == LAC_CUDA_COLS;
-    const int64_t lines = along_k ? p->n : p->k, length = along_k ? p->k : p->n;
-    const int turns = shape.apart ? kApart : 1;
-    for (int q = 0; q < turns; q++) {
-        const int before = shape.apart ? elements_before(p, q) : 0;
-        if (!make_tensor_map(&a.w[q], (const float *)p->w + q * p->ldw - before, ceil_div(lines - q, turns),
-                             length + before, turns * p->ldw, along_k ? kGroupColumns : kStep, kBoxColumns,
-                             true))
-            return LAC_ERR_VENDOR;
-    }
     a.by_boxes = shape.direct && writes_together(a.out.p) && writes_fours(a.out.p) && p->rs >= p->n &&
                  make_tensor_map(&a.boxes, a.out.p.out, p->m, p->n, p->rs, kMaxRows, kBoxColumns, true);
-    if (shape.direct) return launch_rows<kMaxRows, true>(a, along_k, stream);
+    if (shape.direct) return launch_rows<kMaxRows, kToOutput>(a, along_k, stream);
     switch (shape.rows) {
     case 16:
         return launch_rows<16>(a, along_k, stream);
@@ -528,6 +644,17 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
     default:
         return launch_rows<128>(a, along_k, stream);
     }
+}
+
+lac_status_t multiply_cluster(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
+                              cudaStream_t stream)
+{
+    MultiplyArgs a = {};
+    a.shape = shape, a.out = output_of(p, s);
+    if (!map_w(a, p) ||
+        !make_tensor_map(&a.of_s, (const float *)s->data, p->m, p->k, s->rs, shape.rows, kBoxColumns, true))
+        return LAC_ERR_VENDOR;
+    return launch_rows<kManyRows, kToCluster>(a, p->order == LAC_CUDA_COLS, stream);
 }
 
 } // namespace streamed

@@ -58,6 +58,11 @@ __device__ inline float4 times(float alpha, float4 x)
     return make_float4(alpha * x.x, alpha * x.y, alpha * x.z, alpha * x.w);
 }
 
+__device__ inline float4 plus(float4 x, float4 y)
+{
+    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+
 /* Four elements of a row after the epilogue, if there is one. */
 __device__ inline float4 finished(const GemmArgs &p, float4 x, const float (&bias)[4])
 {

@@ -24,7 +24,11 @@ struct MultiplyArgs {
     Gate gate;
     CUtensorMap boxes; /* of the output: a warp's of an item; */
     bool by_boxes;     /* sums are sent so                    */
+    CUtensorMap of_s;  /* as it lies, of a cluster's product  */
 };
+
+/* Where the sums of an item go: to memory, for the launch that adds up; to the output; or to the cluster. */
+enum To { kToParts, kToOutput, kToCluster };
 
 constexpr int kBoxColumns = 32; /* of W: a row of a box, 128 bytes */
 constexpr int kRowBytes = 128;
@@ -41,11 +45,11 @@ __host__ __device__ constexpr int up_to_multiple(int bytes, int of)
 
 /* A configuration of the kernel: rows of S, W along k or by rows. Two warpgroups multiply; each has two
  * products of 64 columns, which are other columns of W or, of many rows, other rows of S. Another one brings,
- * and splits S; of many rows there are two of these. Sums are the output, or parts of it, to be added up. */
-template <int kRows_, bool kAlongK_, bool kDirect_> struct Config {
+ * and splits S; of many rows there are two of these. For a cluster S comes as it lies. */
+template <int kRows_, bool kAlongK_, To kTo_> struct Config {
     static constexpr int kRows = kRows_;
-    static constexpr bool kAlongK = kAlongK_, kDirect = kDirect_; /* sums are the output */
-    static constexpr int kGroups = kRows <= kMaxRows ? 2 : 1;     /* of 128 columns, of the block */
+    static constexpr bool kAlongK = kAlongK_, kDirect = kTo_ == kToOutput, kCluster = kTo_ == kToCluster;
+    static constexpr int kGroups = kRows <= kMaxRows ? 2 : 1; /* of 128 columns, of the block */
     static constexpr int kProducts = 2, kColumnSets = kGroups, kRowSets = kProducts / kColumnSets;
     static constexpr int kSums = kRows / kRowSets / 2; /* of a thread, of a product */
     static constexpr int kMultipliers = 2 * kGroup, kThreads = kMultipliers + kRowSets * kGroup,
@@ -62,6 +66,9 @@ template <int kRows_, bool kAlongK_, bool kDirect_> struct Config {
                          kOfAllSums = kMultipliers / kWarp * kOfSums,
                          kStages = (kRoom - kAlignment - kOfAllSums) / kStageBytes,
                          kShared = kStages * kStageBytes + kOfAllSums + kAlignment;
+    /* A row of a block's sums for its cluster, which lie where the stages were. */
+    static constexpr int kPitch = kGroups * kGroupColumns + 4;
+    static_assert(!kCluster || kRows * kPitch * 4 <= kStages * kStageBytes, "as long as stages are");
 };
 
 /* Steps [begin, end) of a tile. */
@@ -70,8 +77,9 @@ struct Item {
 };
 __device__ inline Item item_of(const Shape &h, int number)
 {
-    const int part = number / h.tiles;
-    return {number % h.tiles, part, (int)((int64_t)h.steps * part / h.parts),
+    const int part = h.cluster ? number % h.parts : number / h.tiles,
+              tile = h.cluster ? number / h.parts : number % h.tiles;
+    return {tile, part, (int)((int64_t)h.steps * part / h.parts),
             (int)((int64_t)h.steps * (part + 1) / h.parts)};
 }
 
@@ -191,8 +199,8 @@ template <typename C> __device__ inline Stages begin_stages(uint8_t *dynamic, Ba
     return {dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment, barriers};
 }
 
-/* Whether the block has work, by its gate; then S is packed, W's first stages are on their way, and the next
- * kernel may begin. All threads of the block. */
+/* Whether the block has work, by its gate; then S is there, W's first stages are on their way if the kernel
+ * before packed S, and the next one may begin. All threads of the block. */
 template <typename C> __device__ inline bool begins(const MultiplyArgs &a, const Stages &st)
 {
     int begun = 0;
@@ -203,17 +211,17 @@ template <typename C> __device__ inline bool begins(const MultiplyArgs &a, const
         dependency_wait();
         return false;
     }
-    if (brings<C>()) bring_first_w<C>(a, st, begun);
+    if (!C::kCluster && brings<C>()) bring_first_w<C>(a, st, begun);
     dependency_wait();
     return true;
 }
 
-/* Brings step after step of this block's items, of W behind its first stages; one thread. */
+/* Brings step after step of this block's items, of W what was not brought before; one thread. */
 template <typename C> __device__ inline void bring(const MultiplyArgs &a, const Stages &st)
 {
     Ring<C::kStages> ring;
     Steps steps(a.shape);
-    const int ahead = first_stages<C>(steps.item);
+    const int ahead = C::kCluster ? 0 : first_stages<C>(steps.item);
     int brought = 0, j = 0;
     const uint8_t *s = nullptr;
 #pragma unroll 1
@@ -225,73 +233,13 @@ template <typename C> __device__ inline void bring(const MultiplyArgs &a, const 
                 ((int64_t)(steps.item.tile % a.shape.passes) * a.shape.steps + steps.step) * C::kOfS;
         }
         if (brought >= C::kStages) barrier_wait(&st.at[ring.stage].empty, ring.round ^ 1);
-        if (brought >= ahead) bring_w<C>(a, st, ring.stage, j, steps.step);
+        uint8_t *const to = st.memory + ring.stage * C::kStageBytes + C::kOfW;
         barrier_arrive_promise(full, C::kOfS);
-        copy_bulk((float *)(st.memory + ring.stage * C::kStageBytes + C::kOfW), (const float *)s, C::kOfS,
-                  full);
-    }
-}
-
-/* Where a split of S lies in a stage, and how far sixteen k and the k of an instruction further. */
-template <typename C, typename Form> struct SplitOfS;
-template <typename C> struct SplitOfS<C, ThreeTf32> {
-    static constexpr int kHalf = C::kOfS / kHalves, kNext = kHalf / ThreeTf32::kInstructions;
-    __device__ static constexpr int at(int split) { return C::kOfW + split * C::kOfS; }
-};
-template <typename C> struct SplitOfS<C, SixBf16> {
-    static constexpr int kHalf = C::kOfBf16 / kHalves, kNext = 0;
-    __device__ static constexpr int at(int split) { return C::kOfW + C::kOfS + split * C::kOfBf16; }
-};
-
-/* Splits S of a stage: puts behind it what its nearest TF32 leave. */
-template <typename C> __device__ inline void split_stage(ThreeTf32, uint8_t *stage, int thread)
-{
-    constexpr int kFours = C::kOfS / (int)sizeof(uint4), kAtOnce = 4;
-    uint4 *const s = (uint4 *)(stage + SplitOfS<C, ThreeTf32>::at(0)),
-                 *const rest = (uint4 *)(stage + SplitOfS<C, ThreeTf32>::at(1));
-    int i = thread;
-    for (; i + (kAtOnce - 1) * C::kSplitters < kFours; i += kAtOnce * C::kSplitters) {
-        uint4 x[kAtOnce];
-#pragma unroll
-        for (int q = 0; q < kAtOnce; q++) x[q] = s[i + q * C::kSplitters];
-#pragma unroll
-        for (int q = 0; q < kAtOnce; q++) rest[i + q * C::kSplitters] = rest_of_stored(x[q]);
-    }
-    for (; i < kFours; i += C::kSplitters) rest[i] = rest_of_stored(s[i]);
-}
-
-/* ... the three bf16 of it: of a row's eight k, which lie in two cores of TF32, those of slots 2 t and 2 t +
- * 1 from their t-th places. */
-template <typename C> __device__ inline void split_stage(SixBf16, uint8_t *stage, int thread)
-{
-    const uint4 *const s = (const uint4 *)(stage + C::kOfW);
-#pragma unroll 1
-    for (int i = thread; i < C::kRows * kStep / kCore; i += C::kSplitters) {
-        const int core = i / C::kRows, row = i % C::kRows;
-        const uint4 x = s[2 * core * C::kRows + row], y = s[(2 * core + 1) * C::kRows + row];
-        const uint32_t first[4] = {x.x, x.y, x.z, x.w}, second[4] = {y.x, y.y, y.z, y.w};
-        SplitPair pair[4];
-#pragma unroll
-        for (int t = 0; t < 4; t++) pair[t] = split_pair(stored_value(first[t]), stored_value(second[t]));
-#pragma unroll
-        for (int q = 0; q < SixBf16::kSplits; q++)
-            ((uint4 *)(stage + SplitOfS<C, SixBf16>::at(q)))[i] =
-                make_uint4(pair[0].word[q], pair[1].word[q], pair[2].word[q], pair[3].word[q]);
-    }
-}
-
-/* Splits S where it was brought, step after step; kSplitters threads. */
-template <typename C, typename Form>
-__device__ inline void split_s(Form form, const MultiplyArgs &a, const Stages &st)
-{
-    const int thread = (int)threadIdx.x - (C::kThreads - C::kSplitters);
-    Ring<C::kStages> ring;
-#pragma unroll 1
-    for (Steps steps(a.shape); steps.any(); steps.next(), ring.next()) {
-        barrier_wait(&st.at[ring.stage].full, ring.round);
-        split_stage<C>(form, st.memory + ring.stage * C::kStageBytes, thread);
-        bulk_copy_fence(); /* tensor cores read it as the copy engine would */
-        barrier_arrive(&st.at[ring.stage].split);
+        if (C::kCluster) /* first, for it is split */
+            copy_tile(to, &a.of_s, steps.item.tile % a.shape.passes * C::kRows, steps.step * kStep, full);
+        else
+            copy_bulk((float *)to, (const float *)s, C::kOfS, full);
+        if (brought >= ahead) bring_w<C>(a, st, ring.stage, j, steps.step);
     }
 }
 

@@ -27,6 +27,7 @@ constexpr int kManyRows = 128;     /* for which a block has as many sums of fewe
 constexpr int kMaxParts = 32;      /* of k                                                  */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one               */
 constexpr int kThinSteps = 16;     /* of a k that is not cut                                */
+constexpr int kMostOfCluster = 3;  /* parts of k that are a cluster                         */
 constexpr int kApart = 4;          /* rows of W: every so many begin as far off 16 bytes;   */
 constexpr int kMostApart = 1024;   /* rows of S then: sums of four parts are stored         */
 static_assert(kHalves * kPiece == kStep, "halves are whole pieces");
@@ -108,6 +109,7 @@ struct Shape {
     bool apart;   /* kApartRows: k comes in four turns, of every fourth, steps / 4 each */
     bool direct;  /* one part, and its sums are written as the output: no third launch */
     bool counted; /* nonzeros of S are, for the form in which it is multiplied         */
+    bool cluster; /* one launch: S as it lies, the blocks of a tile's parts a cluster  */
 };
 
 __host__ __device__ inline int width_of(const Shape &s)
@@ -204,6 +206,40 @@ inline Shape shape_of(const lac_cuda_product_t *p, int sms)
     return s;
 }
 
+/* How many clusters of so many blocks, of a multiprocessor each, find room at once: 132, 66 and 39 on an
+ * H200. */
+inline int clusters_of(int blocks, int sms)
+{
+    constexpr double kRoom[kMostOfCluster] = {1.0, 0.5, 0.3};
+    return (int)(kRoom[blocks - 1] * sms);
+}
+
+/* Whether the product is one launch of clusters, where S lies as the copy engine takes it: if these find room
+ * at once, and take fewer steps than three launches. Such clusters take about kAround steps around their own,
+ * and kMeet for each part; the other launches kLaunches beside the sums that are written and read, and a step
+ * of 112 rows is shorter than one of 128. 1000 x 1000 x 1000 takes 25.8 us in place of 30.9, 700 x 5000 x
+ * 700 68.4 and 74.9, 512 x 1024 x 1024 (32 tiles of three parts) 21.4 and 19.8 (H200, 2026-11-29). */
+inline bool takes_cluster(Shape &s, const lac_cuda_product_t *p, const lac_cuda_dense_t *of_s, int sms)
+{
+    constexpr double kAround = 6.2, kMeet = 0.6, kLaunches = 2.7, kFewerRows = 0.95;
+    constexpr int kLeastRows = 112; /* of a pass: of fewer, so many more rows of padding cost more */
+    const Shape other = shape_of(p, sms);
+    if (other.single || other.direct || other.apart || other.rows < kLeastRows) return false;
+    if (of_s->dt != LAC_F32 || of_s->cs != 1 || of_s->rs % 4 || !aligned(of_s->data, 16)) return false;
+    s = other;
+    s.cluster = true;
+    s.rows = kManyRows;
+    s.passes = (int)ceil_div(p->m, s.rows);
+    s.tiles = s.tiles_n * s.passes;
+    for (s.parts = kMostOfCluster; s.tiles > clusters_of(s.parts, sms); s.parts--)
+        if (s.parts == 1) return false;
+    s.parts = min(s.parts, s.steps);
+    s.blocks = s.tiles * s.parts;
+    const double less = other.rows < kManyRows ? kFewerRows : 1.0;
+    return (double)ceil_div(s.steps, s.parts) + kAround + kMeet * s.parts <
+           less * steps_of(other, other.parts, sms) + kLaunches;
+}
+
 inline Space space_of(const Shape &s, void *workspace)
 {
     Space space = {};
@@ -234,13 +270,19 @@ template <int kStages> struct Ring {
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                       const Space &space, const Gate &gate, cudaStream_t stream);
 
+/* The only launch of a product that takes_cluster. */
+lac_status_t multiply_cluster(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
+                              cudaStream_t stream);
+
 /* The only launch of a product of up to kFewRows rows by a W along k, where both operands are read 16 bytes
  * at a time; of few rows by a W by rows (event/few.cu); of one with a short k; or of another small product.
  * With a gate, all but few.cu have work where many were counted. */
 bool takes_gemv(const lac_cuda_product_t *p, const lac_cuda_dense_t *s);
 inline lac_cuda_stream_kernel_t kernel_of(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int sms)
 {
-    if (!is_single(p, sms)) return LAC_CUDA_STREAM_STEPS;
+    Shape cluster;
+    if (!is_single(p, sms))
+        return takes_cluster(cluster, p, s, sms) ? LAC_CUDA_STREAM_CLUSTER : LAC_CUDA_STREAM_STEPS;
     if (takes_gemv(p, s)) return LAC_CUDA_STREAM_GEMV;
     if (takes_few_full(p, s, sms)) return LAC_CUDA_STREAM_FEW;
     return takes_rank_k(p->m, p->n, p->k, sms) ? LAC_CUDA_STREAM_RANK_K : LAC_CUDA_STREAM_SMALL;

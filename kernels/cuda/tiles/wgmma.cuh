@@ -37,6 +37,14 @@ __device__ inline uint64_t wgmma_strips(unsigned address, unsigned next_strip, u
     return kExchanged | wgmma_matrix(address, next_strip, next_eight);
 }
 
+/* B in shared memory column by column, of each 128 bytes of k, whose pieces of 16 are exchanged by xor with
+ * column % 8, from a multiple of 1024 on. The k of an instruction are 32 bytes of these. */
+__device__ inline uint64_t wgmma_lines(unsigned address)
+{
+    constexpr uint64_t kExchanged = uint64_t(1) << 62; /* in 128 bytes */
+    return kExchanged | wgmma_matrix(address, 16, 1024);
+}
+
 /* The same matrix so many bytes further on. */
 __device__ inline uint64_t wgmma_further(uint64_t matrix, int bytes)
 {
