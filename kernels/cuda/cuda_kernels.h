@@ -148,9 +148,9 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
  * small or k is up to 128 (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). One launch of up to 8 rows, of
  * up to 16 where W is small or not so aligned, of small products, and of a k of up to 128 and a large output
  * (lac_cuda_stream_is_rank_k), and of middle sizes, where rows of an S of floats lie along k and are pieces
- * of 16 bytes; else three chained launches, two where k is up to 512 and the output is large.
- * Workspace (256-byte aligned): lac_cuda_stream_bytes(p) bytes for the current device, by its extents, w, ldw
- * and order. */
+ * of 16 bytes, and the output lies by rows; else three chained launches, two where k is up to 512 and the
+ * output is large. Workspace (256-byte aligned): lac_cuda_stream_bytes(p) bytes for the current device, by
+ * its extents, w, ldw and order. */
 lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
                              lac_cuda_stream_t stream);
 int64_t lac_cuda_stream_bytes(const lac_cuda_product_t *p);
@@ -158,6 +158,8 @@ bool lac_cuda_stream_aligned(const lac_cuda_product_t *p);
 /* Whether a product of such extents has a short k and so large an output that the kernel for these makes it:
  * then W should be the operand along whose columns the output lies together. */
 bool lac_cuda_stream_is_rank_k(int64_t m, int64_t n, int64_t k);
+/* Whether it is of a middle size, and one launch of clusters makes it. */
+bool lac_cuda_stream_is_cluster(const lac_cuda_product_t *p, const lac_cuda_dense_t *s);
 /* How the output of a short k is written, where beta is 0: as it lies together; in pieces of 16 bytes that
  * two threads have a part in, since its rows are no such pieces; or element by element. */
 typedef enum lac_cuda_writes {

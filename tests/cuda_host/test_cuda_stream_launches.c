@@ -135,6 +135,20 @@ static double predicted_us(const lac_obj_t *a, const lac_obj_t *b, const lac_obj
     return 0.0;
 }
 
+/* Of a middle size S is the longer operand where the output's rows lie together and S along k, so that the
+ * parts of a tile are a cluster, which is predicted to be faster; where it does not, the shorter one. */
+static void test_stream_clusters(void **state)
+{
+    (void)state;
+    lac_dim_t m = 1000, n = 800, k = 2000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), at = cuda_host_columns(ctx, m, k),
+              c = cuda_host_rows(ctx, m, n), ct = cuda_host_columns(ctx, m, n);
+    EXPECT(cuda_host_launch(ctx, "stream", &a, &b, &c, "lac_cuda_stream"), "p.m p.n s.rs s.cs", m, n, k, 1);
+    EXPECT(cuda_host_launch(ctx, "stream", &at, &b, &c, "lac_cuda_stream"), "p.m p.n s.rs s.cs", n, m, 1, n);
+    EXPECT(cuda_host_launch(ctx, "stream", &a, &b, &ct, "lac_cuda_stream"), "p.m p.n s.rs s.cs", n, m, 1, n);
+    assert_true(predicted_us(&a, &b, &c, 0.0f) < predicted_us(&at, &b, &c, 0.0f));
+}
+
 /* What stream is predicted to take for 4096 x k x 4096: written whole, added to, with rows of the output that
  * are no pieces of 16 bytes, and both of a W along k. */
 typedef struct thin_us {
@@ -271,11 +285,10 @@ static void test_stream_plan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(stream),        TEST(adaptive),          TEST(adaptive_one_product),
-        TEST(stream_thin),   TEST(stream_thin_costs), TEST(rank_k_costs),
-        TEST(stream_bounds), TEST(stream_operands),   TEST(stream_math),
-        TEST(stream_plan)};
+    const struct CMUnitTest tests[] = {TEST(stream),          TEST(adaptive),      TEST(adaptive_one_product),
+                                       TEST(stream_clusters), TEST(stream_thin),   TEST(stream_thin_costs),
+                                       TEST(rank_k_costs),    TEST(stream_bounds), TEST(stream_operands),
+                                       TEST(stream_math),     TEST(stream_plan)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -423,10 +423,10 @@ void check_clusters()
         for (unsigned turn = 0; turn < 6; turn++) {
             Case c = draw_case(seed++);
             c.m = x.m, c.n = x.n, c.k = x.k, c.device = EMULATED_MIDDLE_HOPPER;
-            c.u8 = c.s_kmajor = c.w_off = false, c.padded = true, c.w_cols = turn % 2;
+            c.u8 = c.s_kmajor = c.w_off = c.out_transposed = false, c.padded = true, c.w_cols = turn % 2;
             if (turn >= 4) c.every = turn == 4 ? 30 : 3, c.spread = 0;
             if (turn == 2) c.spread = 20, c.of_w = false;
-            if (turn == 3) c.out_transposed = false, c.beta = 0.0f, c.special = 0.0f;
+            if (turn == 3) c.beta = 0.0f, c.special = 0.0f;
             emulated_device = c.device;
             const std::unique_ptr<Operands> o = make(c);
             const lac_cuda_dense_t s = {LAC_F32, o->s.data(), o->rs, o->cs, 1.0};

@@ -55,18 +55,6 @@ static bool is_matrix(const lac_sided_t *s)
     return (s->wcs == 1 && s->wrs >= s->n) || (s->wrs == 1 && s->wcs >= s->k);
 }
 
-/* Where both sides are long, or k is short, W is the operand along whose columns the output lies together. */
-static lac_sided_t sided(const lac_problem_t *p)
-{
-    lac_side_t shorter = p->m <= p->n ? LAC_SIDE_LEFT : LAC_SIDE_RIGHT;
-    lac_sided_t s = lac_sided(p, shorter);
-    if (s.ocs == 1) return s;
-    lac_sided_t other = lac_sided(p, shorter == LAC_SIDE_LEFT ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
-    bool turns =
-        s.m > ROWS_MAX || (other.m <= THIN_ROWS && lac_cuda_stream_is_rank_k(other.m, other.n, other.k));
-    return turns && other.ocs == 1 && is_matrix(&other) ? other : s;
-}
-
 /* The call as the kernels take it, without pointers to write to. */
 static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s)
 {
@@ -84,6 +72,27 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s)
 static lac_cuda_dense_t dense_of(const lac_sided_t *s)
 {
     return (lac_cuda_dense_t){s->s->dt, s->s->buf, s->srs, s->scs, 1.0};
+}
+
+static bool is_cluster(const lac_problem_t *p, const lac_sided_t *s)
+{
+    lac_cuda_product_t product = describe(p, s);
+    lac_cuda_dense_t dense = dense_of(s);
+    return s->m <= ROWS_MAX && lac_cuda_stream_is_cluster(&product, &dense);
+}
+
+/* Where both sides are long, k is short, or clusters make it, W is the operand along whose columns the output
+ * lies together. */
+static lac_sided_t sided(const lac_problem_t *p)
+{
+    lac_side_t shorter = p->m <= p->n ? LAC_SIDE_LEFT : LAC_SIDE_RIGHT;
+    lac_sided_t s = lac_sided(p, shorter);
+    if (s.ocs == 1) return s;
+    lac_sided_t other = lac_sided(p, shorter == LAC_SIDE_LEFT ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
+    if (other.ocs != 1 || !is_matrix(&other)) return s;
+    bool turns =
+        s.m > ROWS_MAX || (other.m <= THIN_ROWS && lac_cuda_stream_is_rank_k(other.m, other.n, other.k));
+    return turns || is_cluster(p, &other) ? other : s;
 }
 
 lac_side_t lac_cuda_stream_side(const lac_problem_t *p)

@@ -85,6 +85,14 @@ extern "C" bool lac_cuda_stream_is_rank_k(int64_t m, int64_t n, int64_t k)
     return device.hopper && lacuna::streamed::takes_rank_k(m, n, k, device.sms);
 }
 
+extern "C" bool lac_cuda_stream_is_cluster(const lac_cuda_product_t *p, const lac_cuda_dense_t *s)
+{
+    using namespace lacuna;
+    const Device device = current_device();
+    streamed::Shape shape;
+    return device.hopper && streamed::takes_cluster(shape, p, s, device.sms);
+}
+
 extern "C" int64_t lac_cuda_stream_bytes(const lac_cuda_product_t *p)
 {
     using namespace lacuna;

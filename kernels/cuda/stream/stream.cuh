@@ -214,7 +214,8 @@ inline int clusters_of(int blocks, int sms)
     return (int)(kRoom[blocks - 1] * sms);
 }
 
-/* Whether the product is one launch of clusters, where S lies as the copy engine takes it: if these find room
+/* Whether the product is one launch of clusters, where S lies as the copy engine takes it, and the output by
+ * rows: if these find room
  * at once, and take fewer steps than three launches. Such clusters take about kAround steps around their own,
  * and kMeet for each part; the other launches kLaunches beside the sums that are written and read, and a step
  * of 112 rows is shorter than one of 128. 1000 x 1000 x 1000 takes 25.8 us in place of 30.9, 700 x 5000 x
@@ -225,7 +226,8 @@ inline bool takes_cluster(Shape &s, const lac_cuda_product_t *p, const lac_cuda_
     constexpr int kLeastRows = 112; /* of a pass: of fewer, so many more rows of padding cost more */
     const Shape other = shape_of(p, sms);
     if (other.single || other.direct || other.apart || other.rows < kLeastRows) return false;
-    if (of_s->dt != LAC_F32 || of_s->cs != 1 || of_s->rs % 4 || !aligned(of_s->data, 16)) return false;
+    if (p->cs != 1 || of_s->dt != LAC_F32 || of_s->cs != 1 || of_s->rs % 4 || !aligned(of_s->data, 16))
+        return false;
     s = other;
     s.cluster = true;
     s.rows = kManyRows;
