@@ -72,15 +72,16 @@ static void add_by_shape(lac_ctx_t *ctx, const lac_obj_t *x, lac_memory_id_t at)
     lac_clear_error();
 }
 
-/* What was frozen by its shape, and ended, begins anew in memory that is another. */
+/* What was frozen by its shape, and lay anywhere here, gives way where that memory is another now. */
 static void meet_by_shape(lac_ctx_t *ctx, const lac_obj_t *x)
 {
     const lac_device_t *device = ctx->backend->device;
+    const void *there;
+    lac_memory_id_t then;
     if (device && device->capturing(ctx->exec)) return;
-    lac_memory_id_t now = memory_of(ctx, x->buf), then;
-    bool ended, there = lac_registry_find(x->buf, &then, &ended);
-    if (there && (!ended || then.allocation == now.allocation || !lac_registry_drop_owned(x->buf))) return;
-    add_by_shape(ctx, x, now);
+    while (lac_registry_meets(x, &there, &then))
+        if (memory_of(ctx, there).allocation == then.allocation || !lac_registry_drop_owned(there)) return;
+    add_by_shape(ctx, x, memory_of(ctx, x->buf));
 }
 
 /* A device answers later: until then the owner's word counts. */

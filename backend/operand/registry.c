@@ -219,6 +219,21 @@ bool lac_registry_drop_owned(const void *buf)
     return dispose(entry);
 }
 
+bool lac_registry_meets(const lac_obj_t *x, const void **buf, lac_memory_id_t *at)
+{
+    uintptr_t low, high;
+    lac_obj_span(x, &low, &high);
+    pthread_mutex_lock(&guard);
+    int i = slot_of(low);
+    bool meets = i < lac_registry_size && entries[i]->low < high;
+    if (meets) {
+        *buf = entries[i]->obj.buf;
+        *at = entries[i]->at;
+    }
+    pthread_mutex_unlock(&guard);
+    return meets;
+}
+
 bool lac_registry_find(const void *buf, lac_memory_id_t *at, bool *ended)
 {
     pthread_mutex_lock(&guard);

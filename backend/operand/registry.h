@@ -28,6 +28,9 @@ bool lac_registry_remove(const void *buf);
 /* The same for one whose metadata is freed with it; false too where a call uses it. */
 bool lac_registry_drop_owned(const void *buf);
 
+/* The first that has an element where one of x may lie, whether it has ended or not; false: none. */
+bool lac_registry_meets(const lac_obj_t *x, const void **buf, lac_memory_id_t *at);
+
 /* The one that begins there, whatever its shape is and whether it has ended; false: none. */
 bool lac_registry_find(const void *buf, lac_memory_id_t *at, bool *ended);
 

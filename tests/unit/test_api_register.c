@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { M = 6, K = 8, N = 5, LDW = K + 3 };
+enum { M = 6, K = 8, N = 5, LDW = K + 3, FURTHER = 2 };
 
-static float w[M * LDW], b[K * N], c[M * N]; /* W by rows, with gaps; B and C by columns */
+static float w[M * LDW + FURTHER], b[K * N], c[M * N]; /* W by rows, with gaps; B and C by columns */
 static float val[M * K];
 static int32_t ptr[M + 1], idx[M * K];
 
@@ -349,7 +349,14 @@ static void test_frozen_by_shape(void **state)
     lac_interpose_invalidate_output(LAC_F32, w, M, N, 1, M); /* C there: ended, and it stays so */
     assert_int_equal(times(ctx, w, LDW), 1);
     assert_true(lac_registry_find(w, &at, &ended) && ended);
-    unit_expect(lac_unregister(w), LAC_OK, "unregister");
+    assert_int_equal(times(ctx, w + FURTHER, LDW), 1); /* where it lies nothing else is met, */
+    assert_false(lac_registry_find(w + FURTHER, &at, &ended));
+    fake.allocation = 9; /* unless the memory is another */
+    assert_int_equal(times(ctx, w + FURTHER, LDW), 1);
+    assert_false(lac_registry_find(w, &at, &ended));
+    assert_true(lac_registry_find(w + FURTHER, &at, &ended) && !ended);
+    assert_int_equal(lac_registry_size, 1);
+    unit_expect(lac_unregister(w + FURTHER), LAC_OK, "unregister");
     fake_device_teardown((void **)&ctx);
 }
 
