@@ -89,7 +89,7 @@ extern "C" bool lac_cuda_stream_is_cluster(const lac_cuda_product_t *p, const la
 {
     using namespace lacuna;
     const Device device = current_device();
-    streamed::Shape shape;
+    streamed::Shape shape = streamed::shape_of(p, device.sms);
     return device.hopper && streamed::takes_cluster(shape, p, s, device.sms);
 }
 
@@ -104,10 +104,10 @@ extern "C" lac_cuda_stream_shape_t
 lac_cuda_stream_cut(const lac_cuda_product_t *p, const lac_cuda_dense_t *of_s, bool gated, int processors)
 {
     using namespace lacuna;
-    const streamed::Shape s = streamed::shape_of(p, processors);
+    streamed::Shape s = streamed::shape_of(p, processors);
     const streamed::Pieces pieces = streamed::pieces_of(p->m, p->n, p->k);
     lac_cuda_stream_kernel_t kernel = streamed::kernel_of(p, of_s, processors);
-    if (gated && kernel == LAC_CUDA_STREAM_CLUSTER) kernel = LAC_CUDA_STREAM_STEPS;
+    if (!gated && streamed::takes_cluster(s, p, of_s, processors)) kernel = LAC_CUDA_STREAM_CLUSTER;
     if (kernel == LAC_CUDA_STREAM_GEMV)
         return {kernel, false, 1, 1, streamed::gemv_rounds(p, processors), 4 * p->n * p->k, 0, 0};
     if (kernel == LAC_CUDA_STREAM_FEW) return {kernel, false, 1, 1, 1, 4 * p->n * p->k, 0, 0};
@@ -124,16 +124,6 @@ lac_cuda_stream_cut(const lac_cuda_product_t *p, const lac_cuda_dense_t *of_s, b
                 4 * p->n * p->k,
                 0,
                 0};
-    streamed::Shape cluster;
-    if (kernel == LAC_CUDA_STREAM_CLUSTER && streamed::takes_cluster(cluster, p, of_s, processors))
-        return {kernel,
-                false,
-                cluster.blocks,
-                1,
-                ceil_div(cluster.steps, cluster.parts),
-                4 * (int64_t)streamed::kStep * streamed::kGroupColumns,
-                streamed::step_bytes(cluster.rows),
-                0};
     const int64_t items = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
     return {kernel,
             s.apart,
@@ -142,7 +132,7 @@ lac_cuda_stream_cut(const lac_cuda_product_t *p, const lac_cuda_dense_t *of_s, b
             items * ceil_div(s.steps, s.parts),
             4 * (int64_t)streamed::kStep * s.groups * streamed::kGroupColumns,
             streamed::step_bytes(s.rows),
-            s.direct ? 0 : 4 * (int64_t)s.parts * s.passes * s.rows * streamed::width_of(s)};
+            s.direct || s.cluster ? 0 : 4 * (int64_t)s.parts * s.passes * s.rows * streamed::width_of(s)};
 }
 
 extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
@@ -155,9 +145,8 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     if (p->k == 0) return LAC_ERR_EXTENT;
     const int sms = current_device().sms;
     const cudaStream_t queue = (cudaStream_t)stream;
-    streamed::Shape shape;
+    streamed::Shape shape = streamed::shape_of(p, sms);
     if (streamed::takes_cluster(shape, p, s, sms)) return streamed::multiply_cluster(p, s, shape, queue);
-    shape = streamed::shape_of(p, sms);
     const streamed::Space space = streamed::space_of(shape, workspace);
     lac_status_t status =
         shape.single ? LAC_OK : streamed::pack(streamed::pack_args(p, s, shape, space), queue);

@@ -214,21 +214,20 @@ inline int clusters_of(int blocks, int sms)
     return (int)(kRoom[blocks - 1] * sms);
 }
 
-/* Whether the product is one launch of clusters, where S lies as the copy engine takes it, and the output by
- * rows: if these find room
- * at once, and take fewer steps than three launches. Such clusters take about kAround steps around their own,
- * and kMeet for each part; the other launches kLaunches beside the sums that are written and read, and a step
- * of 112 rows is shorter than one of 128. 1000 x 1000 x 1000 takes 25.8 us in place of 30.9, 700 x 5000 x
- * 700 68.4 and 74.9, 512 x 1024 x 1024 (32 tiles of three parts) 21.4 and 19.8 (H200, 2026-11-29). */
-inline bool takes_cluster(Shape &s, const lac_cuda_product_t *p, const lac_cuda_dense_t *of_s, int sms)
+/* Whether the product of this shape is one launch of clusters, where S lies as the copy engine takes it, and
+ * the output by rows: if these find room at once, and take fewer steps than three launches; the shape becomes
+ * theirs then. Such clusters take about kAround steps around their own, and kMeet for each part; the other
+ * launches kLaunches beside the sums that are written and read, and a step of 112 rows is shorter than one of
+ * 128. 1000 x 1000 x 1000 takes 25.8 us in place of 30.9, 700 x 5000 x 700 68.4 and 74.9, 512 x 1024 x 1024
+ * (32 tiles of three parts) 21.4 and 19.8 (H200, 2026-11-29). */
+inline bool takes_cluster(Shape &shape, const lac_cuda_product_t *p, const lac_cuda_dense_t *of_s, int sms)
 {
     constexpr double kAround = 6.2, kMeet = 0.6, kLaunches = 2.7, kFewerRows = 0.95;
     constexpr int kLeastRows = 112; /* of a pass: of fewer, so many more rows of padding cost more */
-    const Shape other = shape_of(p, sms);
-    if (other.single || other.direct || other.apart || other.rows < kLeastRows) return false;
+    if (shape.single || shape.direct || shape.apart || shape.rows < kLeastRows) return false;
     if (p->cs != 1 || of_s->dt != LAC_F32 || of_s->cs != 1 || of_s->rs % 4 || !aligned(of_s->data, 16))
         return false;
-    s = other;
+    Shape s = shape;
     s.cluster = true;
     s.rows = kManyRows;
     s.passes = (int)ceil_div(p->m, s.rows);
@@ -237,9 +236,11 @@ inline bool takes_cluster(Shape &s, const lac_cuda_product_t *p, const lac_cuda_
         if (s.parts == 1) return false;
     s.parts = min(s.parts, s.steps);
     s.blocks = s.tiles * s.parts;
-    const double less = other.rows < kManyRows ? kFewerRows : 1.0;
-    return (double)ceil_div(s.steps, s.parts) + kAround + kMeet * s.parts <
-           less * steps_of(other, other.parts, sms) + kLaunches;
+    const double less = shape.rows < kManyRows ? kFewerRows : 1.0;
+    const bool takes = (double)ceil_div(s.steps, s.parts) + kAround + kMeet * s.parts <
+                       less * steps_of(shape, shape.parts, sms) + kLaunches;
+    if (takes) shape = s;
+    return takes;
 }
 
 inline Space space_of(const Shape &s, void *workspace)
@@ -282,9 +283,7 @@ lac_status_t multiply_cluster(const lac_cuda_product_t *p, const lac_cuda_dense_
 bool takes_gemv(const lac_cuda_product_t *p, const lac_cuda_dense_t *s);
 inline lac_cuda_stream_kernel_t kernel_of(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int sms)
 {
-    Shape cluster;
-    if (!is_single(p, sms))
-        return takes_cluster(cluster, p, s, sms) ? LAC_CUDA_STREAM_CLUSTER : LAC_CUDA_STREAM_STEPS;
+    if (!is_single(p, sms)) return LAC_CUDA_STREAM_STEPS; /* or _CLUSTER, which takes_cluster says */
     if (takes_gemv(p, s)) return LAC_CUDA_STREAM_GEMV;
     if (takes_few_full(p, s, sms)) return LAC_CUDA_STREAM_FEW;
     return takes_rank_k(p->m, p->n, p->k, sms) ? LAC_CUDA_STREAM_RANK_K : LAC_CUDA_STREAM_SMALL;

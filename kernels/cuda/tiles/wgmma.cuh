@@ -31,9 +31,9 @@ __device__ inline uint64_t wgmma_matrix(unsigned address, unsigned next_k, unsig
  * exchanged by xor with k % 8. Eight k of a strip follow each other, at a multiple of 1024; `next_strip`
  * bytes further lie those of the next strip, `next_eight` further the next eight k. */
 constexpr int kStripCols = 64, kStripLine = 128;
+constexpr uint64_t kExchanged = uint64_t(1) << 62; /* in 128 bytes */
 __device__ inline uint64_t wgmma_strips(unsigned address, unsigned next_strip, unsigned next_eight)
 {
-    constexpr uint64_t kExchanged = uint64_t(1) << 62; /* in 128 bytes */
     return kExchanged | wgmma_matrix(address, next_strip, next_eight);
 }
 
@@ -41,7 +41,6 @@ __device__ inline uint64_t wgmma_strips(unsigned address, unsigned next_strip, u
  * column % 8, from a multiple of 1024 on. The k of an instruction are 32 bytes of these. */
 __device__ inline uint64_t wgmma_lines(unsigned address)
 {
-    constexpr uint64_t kExchanged = uint64_t(1) << 62; /* in 128 bytes */
     return kExchanged | wgmma_matrix(address, 16, 1024);
 }
 
