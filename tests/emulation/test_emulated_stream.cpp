@@ -305,16 +305,31 @@ Case draw_case(unsigned seed)
     return c;
 }
 
-/* Rows of S around those that a pass over W takes, and around those that several take together. */
+/* Columns of W that a block has, of a product that is not small. */
+int64_t width_of(const Case &c)
+{
+    const std::unique_ptr<Operands> o = make(c);
+    const lac_cuda_dense_t s = {LAC_F32, o->s.data(), o->rs, o->cs, 1.0};
+    return lac_cuda_stream_cut(&o->p, &s, true, kEmulatedDevices[c.device].multiprocessors).w_bytes /
+           (4 * 32);
+}
+
+/* Rows of S around those that a pass over W takes, and around those that several take together; of more than
+ * one pass columns of two warpgroups, and of three. */
 void check_passes()
 {
     unsigned seed = 1000;
     for (int64_t m : {8, 9, 16, 17, 32, 33, 48, 49, 56, 57, 64, 65, 96, 97, 112, 113, 128, 129, 225}) {
         Case c = {};
-        c.m = m, c.n = 200, c.k = m > 64 ? 90 : 220, c.alpha = 1.0f, c.seed = seed++;
-        c.device = EMULATED_LEAST_HOPPER;
+        c.m = m, c.n = 200, c.k = m > 64 ? 400 : 220, c.alpha = 1.0f, c.seed = seed++;
+        c.device = m > 64 ? EMULATED_SMALL_HOPPER : EMULATED_LEAST_HOPPER; /* or k would be short */
         check(c);
+        if (m > 64 && width_of(c) != 128) fail("not two warpgroups", c);
         c.w_off = true;
+        check(c);
+        if (m <= 64) continue;
+        c.n = 180, c.w_off = false, c.w_cols = m % 2;
+        if (width_of(c) != 192) fail("not three warpgroups", c);
         check(c);
     }
 }

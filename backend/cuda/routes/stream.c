@@ -24,7 +24,8 @@
 #define WRITE_US    1.9                  /* the output of an item of a short k, which is not cut, */
 #define PIECES_US   8.0                  /* where its rows are no pieces of 16 bytes: 74 to 89 us for 42, */
 #define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
-#define PRODUCTS_US 4.0e-9               /* of a step, for each byte of S and byte of W; H200, 2026-11-27 */
+#define PRODUCT_US  0.37                 /* a step whose products count, and */
+#define PRODUCTS_US 2.53e-9              /* ... for each byte of S and byte of W; H200, 2026-11-29 */
 /* Small products, fitted on an H200 to the random products of regret.json, 2026-11-27: */
 #define FEW_ROWS    8      /* up to so many rows of S it takes */
 #define FEW_US      0.3    /* ... from the launch on, and behind the last element, */
@@ -202,7 +203,7 @@ double lac_cuda_stream_us(const lac_problem_t *p, bool gated, const lac_machine_
     double share = DRAM_SHARE * (cut.apart ? OFF_SHARE : 1.0);
     double dram = (double)(cut.blocks * cut.w_bytes) / (share * machine->cuda_dram_gbps * 1e3);
     double cache = (double)(cut.blocks * cut.s_bytes) / (machine->cuda_l2_gbps * 1e3);
-    double products = PRODUCTS_US * (double)cut.s_bytes * (double)cut.w_bytes,
+    double products = PRODUCT_US + PRODUCTS_US * (double)cut.s_bytes * (double)cut.w_bytes,
            step = fmax(fmax(dram + cache, products), STEP_US);
     if (cut.kernel == LAC_CUDA_STREAM_CLUSTER)
         return machine->cuda_launch_us + CLUSTER_US + fmax(step, SPLIT_US) * (double)cut.steps;

@@ -111,10 +111,11 @@ __device__ inline void split_fragments(SixBf16, const Elements<C> &x, Fragments<
 }
 
 template <typename C> using Sums = float[C::kProducts][C::kSums];
+template <typename C> using Begun = float[C::kAtOnce][C::kSums];
 
 /* acc[product] := b s of half a step, from S's matrix in a stage. */
 template <typename C, typename Form, int kProduct>
-__device__ inline void begin_product(Sums<C> &acc, const Fragments<C, Form> &b, uint64_t s, int half)
+__device__ inline void begin_product(Begun<C> &acc, const Fragments<C, Form> &b, uint64_t s, int half)
 {
     typedef SplitOfS<C, Form> OfS;
     constexpr int kSet = kProduct % C::kColumnSets, kFirstRow = kProduct % C::kRowSets * (C::kRows / 2);
@@ -123,7 +124,7 @@ __device__ inline void begin_product(Sums<C> &acc, const Fragments<C, Form> &b, 
     for (int term = 0; term < Form::kTerms; term++)
 #pragma unroll
         for (int i = 0; i < Form::kInstructions; i++)
-            wgmma(typename Form::Element(), acc[kProduct],
+            wgmma(typename Form::Element(), acc[kProduct % C::kAtOnce],
                   b[Form::kSplits * (kSet * Form::kInstructions + i) + Form::of_w(term)],
                   wgmma_further(s, OfS::at(Form::of_s(term)) + half * OfS::kHalf + i * OfS::kNext +
                                        kFirstRow * OfS::kOfRow),
@@ -397,12 +398,12 @@ template <typename C> __device__ inline void meet_cluster(const MultiplyArgs &a,
 
 /* Waits for the product, behind which so many others have begun, and adds it up. */
 template <typename C, int kProduct, int kBehind = 1>
-__device__ inline void end_product(Sums<C> &sum, Sums<C> &acc)
+__device__ inline void end_product(Sums<C> &sum, Begun<C> &acc)
 {
-    wgmma_wait<kBehind>();
-    keep(acc[kProduct]);
+    wgmma_wait<C::kAtOnce == 1 ? 0 : kBehind>();
+    keep(acc[kProduct % C::kAtOnce]);
 #pragma unroll
-    for (int e = 0; e < C::kSums; e++) sum[kProduct][e] += acc[kProduct][e];
+    for (int e = 0; e < C::kSums; e++) sum[kProduct][e] += acc[kProduct % C::kAtOnce][e];
 }
 
 /* Multiplies half a step after the other: two products each, in turns, so that tensor cores have one while
@@ -425,7 +426,8 @@ __device__ __forceinline__ void consume(Form form, const MultiplyArgs &a, const 
     for (int number = (int)blockIdx.x; number < h.tiles * h.parts; number += h.blocks) {
         const Item item = item_of(h, number);
         const bool last_item = number + h.blocks >= h.tiles * h.parts;
-        Sums<C> sum = {}, acc;
+        Sums<C> sum = {};
+        Begun<C> acc;
         for (int step = item.begin; step < item.end; step++) {
             Barriers &here = st.at[ring.stage];
             const uint64_t s = wgmma_further(matrix, ring.stage * C::kStageBytes);
@@ -434,22 +436,32 @@ __device__ __forceinline__ void consume(Form form, const MultiplyArgs &a, const 
             ring.next();
             const unsigned next = memory + ring.stage * C::kStageBytes;
             begin_product<C, Form, 0>(acc, b[0], s, 0);
-            begin_product<C, Form, 1>(acc, b[0], s, 0);
+            if (!C::kThree) begin_product<C, Form, 1>(acc, b[0], s, 0);
             split_fragments<C>(form, x, b[1]);
+            if (C::kThree) {
+                end_product<C, 0>(sum, acc);
+                begin_product<C, Form, 1>(acc, b[0], s, 0);
+            }
             if (more) {
                 barrier_wait(&st.at[ring.stage].full, ring.round);
                 reader.read(x, next, 0);
             }
-            end_product<C, 0>(sum, acc);
-            begin_product<C, Form, 0>(acc, b[1], s, 1);
+            if (!C::kThree) {
+                end_product<C, 0>(sum, acc);
+                begin_product<C, Form, 0>(acc, b[1], s, 1);
+            }
             end_product<C, 1>(sum, acc);
             keep(b[0]);
-            begin_product<C, Form, 1>(acc, b[1], s, 1);
+            if (C::kThree)
+                begin_product<C, Form, 0>(acc, b[1], s, 1);
+            else
+                begin_product<C, Form, 1>(acc, b[1], s, 1);
             if (more) {
                 split_fragments<C>(form, x, b[0]);
                 reader.read(x, next, 1);
             }
             end_product<C, 0>(sum, acc);
+            if (C::kThree) begin_product<C, Form, 1>(acc, b[1], s, 1);
             end_product<C, 1, 0>(sum, acc);
             keep(b[1]);
             barrier_arrive(&here.empty);
@@ -590,16 +602,22 @@ bool map_w(MultiplyArgs &a, const lac_cuda_product_t *p)
     return true;
 }
 
-template <int kRows, To kTo = kToParts>
+template <int kRows, int kGroups = kMostGroups, To kTo = kToParts>
 lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t stream)
 {
-    typedef Config<kRows, true, kTo> AlongK;
-    typedef Config<kRows, false, kTo> ByRows;
+    typedef Config<kRows, true, kTo, kGroups> AlongK;
+    typedef Config<kRows, false, kTo, kGroups> ByRows;
     static_assert(AlongK::kShared == ByRows::kShared, "one launch for both");
     const int cluster = kTo == kToCluster ? a.shape.parts : 1;
     const Launch l = {
         dim3((unsigned)a.shape.blocks), dim3(AlongK::kThreads), AlongK::kShared, cluster, true, stream};
     return along_k ? launch(stream_multiply<AlongK>, l, a) : launch(stream_multiply<ByRows>, l, a);
+}
+
+template <int kRows> lac_status_t launch_many(const MultiplyArgs &a, bool along_k, cudaStream_t stream)
+{
+    return a.shape.groups == kMoreGroups ? launch_rows<kRows, kMoreGroups>(a, along_k, stream)
+                                         : launch_rows<kRows, kFewGroups>(a, along_k, stream);
 }
 
 } // namespace
@@ -625,7 +643,7 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
     const bool along_k = p->order == LAC_CUDA_COLS;
     a.by_boxes = shape.direct && writes_together(a.out.p) && writes_fours(a.out.p) && p->rs >= p->n &&
                  make_tensor_map(&a.boxes, a.out.p.out, p->m, p->n, p->rs, kMaxRows, kBoxColumns, true);
-    if (shape.direct) return launch_rows<kMaxRows, kToOutput>(a, along_k, stream);
+    if (shape.direct) return launch_rows<kMaxRows, kMostGroups, kToOutput>(a, along_k, stream);
     switch (shape.rows) {
     case 16:
         return launch_rows<16>(a, along_k, stream);
@@ -638,11 +656,11 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
     case 64:
         return launch_rows<64>(a, along_k, stream);
     case 96:
-        return launch_rows<96>(a, along_k, stream);
+        return launch_many<96>(a, along_k, stream);
     case 112:
-        return launch_rows<112>(a, along_k, stream);
+        return launch_many<112>(a, along_k, stream);
     default:
-        return launch_rows<128>(a, along_k, stream);
+        return launch_many<kManyRows>(a, along_k, stream);
     }
 }
 
@@ -654,7 +672,7 @@ lac_status_t multiply_cluster(const lac_cuda_product_t *p, const lac_cuda_dense_
     if (!map_w(a, p) ||
         !make_tensor_map(&a.of_s, (const float *)s->data, p->m, p->k, s->rs, shape.rows, kBoxColumns, true))
         return LAC_ERR_VENDOR;
-    return launch_rows<kManyRows, kToCluster>(a, p->order == LAC_CUDA_COLS, stream);
+    return launch_rows<kManyRows, kFewGroups, kToCluster>(a, p->order == LAC_CUDA_COLS, stream);
 }
 
 } // namespace streamed

@@ -33,7 +33,7 @@ enum To { kToParts, kToOutput, kToCluster };
 constexpr int kBoxColumns = 32; /* of W: a row of a box, 128 bytes */
 constexpr int kRowBytes = 128;
 constexpr int kBoxBytes = kBoxColumns * kStep * 4;
-constexpr int kBoxes = 4; /* of a group's columns */
+constexpr int kBoxes = 2; /* of a group's columns */
 constexpr int kGroupBytes = kBoxes * kBoxBytes;
 constexpr int kAlignment = 1024; /* of swizzled boxes */
 constexpr int kRoom = 225 * 1024;
@@ -45,18 +45,24 @@ __host__ __device__ constexpr int up_to_multiple(int bytes, int of)
 
 /* A configuration of the kernel: rows of S, W along k or by rows. Two warpgroups multiply; each has two
  * products of 64 columns, which are other columns of W or, of many rows, other rows of S. Another one brings,
- * and splits S; of many rows there are two of these. For a cluster S comes as it lies. */
-template <int kRows_, bool kAlongK_, To kTo_> struct Config {
-    static constexpr int kRows = kRows_;
+ * and splits S; of many rows there are two of these, or three that multiply. For a cluster S comes as it
+ * lies. */
+template <int kRows_, bool kAlongK_, To kTo_, int kGroups_> struct Config {
+    static constexpr int kRows = kRows_, kGroups = kGroups_; /* of 64 columns, of the block */
     static constexpr bool kAlongK = kAlongK_, kDirect = kTo_ == kToOutput, kCluster = kTo_ == kToCluster;
-    static constexpr int kGroups = kRows <= kMaxRows ? 2 : 1; /* of 128 columns, of the block */
-    static constexpr int kProducts = 2, kColumnSets = kGroups, kRowSets = kProducts / kColumnSets;
+    static constexpr bool kThree = kGroups == kMoreGroups; /* warpgroups multiply, one product at a time */
+    static constexpr int kProducts = 2, kColumnSets = kRows <= kMaxRows ? 2 : 1, kAtOnce = kThree ? 1 : 2,
+                         kRowSets = kProducts / kColumnSets;
     static constexpr int kSums = kRows / kRowSets / 2; /* of a thread, of a product */
-    static constexpr int kMultipliers = 2 * kGroup, kThreads = kMultipliers + kRowSets * kGroup,
-                         kBringer = kMultipliers, kSplitters = kThreads - kMultipliers - kWarp,
-                         kCounters = kMultipliers + kSplitters;
-    static constexpr int kOfMultiplier = kRowSets == 1 ? 232 : 208,
-                         kOfOthers = kRowSets == 1 ? 40 : 48; /* registers */
+    static constexpr int kMultipliers = kGroups / kColumnSets * kGroup,
+                         kThreads = kMultipliers + (kThree ? 1 : kRowSets) * kGroup, kBringer = kMultipliers,
+                         kSplitters = kThreads - kMultipliers - kWarp, kCounters = kMultipliers + kSplitters;
+    static constexpr int kOfMultiplier = kThree          ? 152
+                                         : kRowSets == 1 ? 232
+                                                         : 208,
+                         kOfOthers = kThree          ? 56
+                                     : kRowSets == 1 ? 40
+                                                     : 48; /* registers */
     /* A stage: W's part of a step; S's as it is stored, which is the nearest TF32 of it; and what that
      * leaves, or S as three bf16. */
     static constexpr int kOfW = kGroups * kGroupBytes, kOfS = step_bytes(kRows), kOfBf16 = kOfS / 2,

@@ -12,24 +12,27 @@ namespace lacuna
 namespace streamed
 {
 
-constexpr int kStep = 32;          /* k of a step: a stage of the pipeline                  */
-constexpr int kHalves = 2;         /* of a step                                             */
-constexpr int kPiece = 16;         /* k of one                                              */
-constexpr int kCore = 8;           /* rows of S of a core matrix of wgmma                   */
-constexpr int kSlots = 4;          /* k of it, of a row: 16 bytes                           */
-constexpr int kGroupColumns = 128; /* of W, of a block                                      */
-constexpr int kFewRows = 8;        /* of S: then, or where the product is small, small.cu   */
-constexpr int kGroupRows = 16;     /* makes it, for so many rows at a time, or              */
-constexpr int kSmallTile = 32;     /* ... columns of W                                      */
-constexpr int kBf16Rows = 32;      /* for which tensor cores have time enough for six bf16  */
-constexpr int kMaxRows = 64;       /* in one pass over W, and if there are more,            */
-constexpr int kManyRows = 128;     /* for which a block has as many sums of fewer columns   */
-constexpr int kMaxParts = 32;      /* of k                                                  */
-constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one               */
-constexpr int kThinSteps = 16;     /* of a k that is not cut                                */
-constexpr int kMostOfCluster = 3;  /* parts of k that are a cluster                         */
-constexpr int kApart = 4;          /* rows of W: every so many begin as far off 16 bytes;   */
-constexpr int kMostApart = 1024;   /* rows of S then: sums of four parts are stored         */
+constexpr int kStep = 32;         /* k of a step: a stage of the pipeline                  */
+constexpr int kHalves = 2;        /* of a step                                             */
+constexpr int kPiece = 16;        /* k of one                                              */
+constexpr int kCore = 8;          /* rows of S of a core matrix of wgmma                   */
+constexpr int kSlots = 4;         /* k of it, of a row: 16 bytes                           */
+constexpr int kGroupColumns = 64; /* of W; a block has some such groups                    */
+constexpr int kFewRows = 8;       /* of S: then, or where the product is small, small.cu   */
+constexpr int kGroupRows = 16;    /* makes it, for so many rows at a time, or              */
+constexpr int kSmallTile = 32;    /* ... columns of W                                      */
+constexpr int kBf16Rows = 32;     /* for which tensor cores have time enough for six bf16  */
+constexpr int kMaxRows = 64;      /* in one pass over W, and if there are more,            */
+constexpr int kManyRows = 128;    /* for which a block has fewer columns: of so many groups, */
+constexpr int kFewGroups = 2;     /* as many sums as of fewer rows, or one more,           */
+constexpr int kMoreGroups = 3;    /* which keeps tensor cores busier                       */
+constexpr int kMostGroups = 4;    /* that a block has otherwise                            */
+constexpr int kMaxParts = 32;     /* of k                                                  */
+constexpr int kMinPartSteps = 4;  /* of a part, where there is more than one               */
+constexpr int kThinSteps = 16;    /* of a k that is not cut                                */
+constexpr int kMostOfCluster = 3; /* parts of k that are a cluster                         */
+constexpr int kApart = 4;         /* rows of W: every so many begin as far off 16 bytes;   */
+constexpr int kMostApart = 1024;  /* rows of S then: sums of four parts are stored         */
 static_assert(kHalves * kPiece == kStep, "halves are whole pieces");
 
 /* Six products of bf16 in place of three of TF32, where a single term's error would show in a sum: */
@@ -103,7 +106,7 @@ inline bool is_single(const lac_cuda_product_t *p, int sms)
 struct Shape {
     bool single;        /* one launch: the rest says that nothing is packed, and no sums are stored */
     int rows, passes;   /* of S in a pass, padded to what the instruction has; passes over W */
-    int groups;         /* of 128 columns that a block has                                   */
+    int groups;         /* of 64 columns that a block has                                    */
     int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
     bool apart;   /* kApartRows: k comes in four turns, of every fourth, steps / 4 each */
@@ -167,6 +170,25 @@ inline void cut_rows(Shape &s, int64_t m, int rows, int capacity)
     s.blocks = (int)min<int64_t>(capacity, (int64_t)s.tiles * s.parts);
 }
 
+/* A cut by tiles of so many groups of columns. */
+inline Shape cut_columns(Shape s, int64_t m, int64_t n, int groups, int sms)
+{
+    const int each = (int)ceil_div(m, ceil_div(m, kManyRows));
+    int rows = kManyRows;
+    s.groups = groups;
+    s.tiles_n = (int)ceil_div(n, groups * kGroupColumns);
+    for (int fewer : {112, 96, 64, 56, 48, 32, 16}) /* there is a kernel for each */
+        if (each <= fewer) rows = fewer;
+    cut_rows(s, m, rows, sms);
+    cut_k(s, sms);
+    cut_rows(s, m, s.rows, sms);
+    return s;
+}
+
+/* What a step of kMoreGroups takes, beside one of kFewGroups: half as many columns more in 1.39 us in place
+ * of 1.05 (H200, 2026-11-29). */
+constexpr double kLongerStep = 1.33;
+
 /* A short k is not cut, and no sums are stored, where tiles alone keep all multiprocessors busy. */
 inline bool is_thin(const Shape &s, int64_t m, int capacity)
 {
@@ -183,7 +205,7 @@ inline Shape shape_of(const lac_cuda_product_t *p, int sms)
     if (s.single) return s;
     s.apart = lines == kApartRows;
     if (s.apart) n += 2 * (kApart - 1); /* columns of the last four of which all are shifted */
-    s.groups = 2;
+    s.groups = kMostGroups;
     s.tiles_n = (int)ceil_div(n, s.groups * kGroupColumns);
     s.steps = (int)(s.apart ? kApart * ceil_div(ceil_div(k, kApart), kStep) : ceil_div(k, kStep));
     s.parts = 1;
@@ -192,18 +214,9 @@ inline Shape shape_of(const lac_cuda_product_t *p, int sms)
         cut_rows(s, m, kMaxRows, sms);
         return s;
     }
-    if (m > kMaxRows) {
-        s.groups = 1;
-        s.tiles_n = (int)ceil_div(n, s.groups * kGroupColumns);
-    }
-    const int each = (int)ceil_div(m, ceil_div(m, kManyRows));
-    int rows = kManyRows;
-    for (int fewer : {112, 96, 64, 56, 48, 32, 16}) /* there is a kernel for each */
-        if (each <= fewer) rows = fewer;
-    cut_rows(s, m, rows, sms);
-    cut_k(s, sms);
-    cut_rows(s, m, s.rows, sms);
-    return s;
+    if (m <= kMaxRows) return cut_columns(s, m, n, kMostGroups, sms);
+    const Shape few = cut_columns(s, m, n, kFewGroups, sms), more = cut_columns(s, m, n, kMoreGroups, sms);
+    return kLongerStep * steps_of(more, more.parts, sms) < steps_of(few, few.parts, sms) ? more : few;
 }
 
 /* How many clusters of so many blocks, of a multiprocessor each, find room at once: 132, 66 and 39 on an
@@ -230,13 +243,16 @@ inline bool takes_cluster(Shape &shape, const lac_cuda_product_t *p, const lac_c
     Shape s = shape;
     s.cluster = true;
     s.rows = kManyRows;
+    s.groups = kFewGroups;
+    s.tiles_n = (int)ceil_div(p->n, s.groups * kGroupColumns);
     s.passes = (int)ceil_div(p->m, s.rows);
     s.tiles = s.tiles_n * s.passes;
     for (s.parts = kMostOfCluster; s.tiles > clusters_of(s.parts, sms); s.parts--)
         if (s.parts == 1) return false;
     s.parts = min(s.parts, s.steps);
     s.blocks = s.tiles * s.parts;
-    const double less = shape.rows < kManyRows ? kFewerRows : 1.0;
+    const double less = (shape.rows < kManyRows ? kFewerRows : 1.0) *
+                        (shape.groups == kMoreGroups ? kLongerStep : 1.0);
     const bool takes = (double)ceil_div(s.steps, s.parts) + kAround + kMeet * s.parts <
                        less * steps_of(shape, shape.parts, sms) + kLaunches;
     if (takes) shape = s;
