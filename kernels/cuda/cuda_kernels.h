@@ -216,6 +216,24 @@ lac_status_t lac_cuda_spmm_narrow(const lac_cuda_product_t *p, const lac_cuda_cs
 lac_status_t lac_cuda_spmm_wide(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
                                 lac_cuda_stream_t stream);
 
+#define LAC_CUDA_LONG_SHARED (227 * 1024)
+/* The same from an S of floats or bytes as it lies, of 30 rows and more with some nonzeros in each 256 k, and
+ * a long W by rows, in two chained launches: W comes through shared memory once for up to 256 rows of S.
+ * Compute 9.0, LAC_CUDA_LONG_SHARED bytes of shared memory for a block; w and ldw multiples of 16 bytes
+ * (LAC_ERR_VALUE otherwise). Workspace (256-byte aligned): lac_cuda_spmm_staged_bytes(m, k) bytes, written
+ * before it is read. The shape: how it is cut for so many multiprocessors; a pure function. */
+typedef struct lac_cuda_staged_shape {
+    int64_t blocks; /* of the product                                    */
+    int64_t chunks; /* of 256 k, which a block takes one after the other */
+    int64_t groups; /* of rows of S: as many times W comes               */
+    double cycles;  /* that a block takes for a chunk                    */
+} lac_cuda_staged_shape_t;
+lac_cuda_staged_shape_t lac_cuda_spmm_staged_shape(int64_t m, int64_t n, int64_t k, double density,
+                                                   int processors);
+int64_t lac_cuda_spmm_staged_bytes(int64_t m, int64_t k);
+lac_status_t lac_cuda_spmm_staged(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
+                                  lac_cuda_stream_t stream);
+
 /* The same where both sides are long, in two calls: S is made into steps, and the steps are multiplied with
  * any W of k rows. Compute 9.0, LAC_CUDA_LONG_SHARED bytes of shared memory for a block; W by rows, w and ldw
  * multiples of 16 bytes (LAC_ERR_VALUE otherwise). steps: lac_cuda_schedule_bytes(m, k, nnz) bytes,
@@ -223,7 +241,6 @@ lac_status_t lac_cuda_spmm_wide(const lac_cuda_product_t *p, const lac_cuda_csr_
  * entries. The product's workspace, as aligned: lac_cuda_csr_long_bytes(m, n, k) bytes for the current
  * device, none where k is not cut into parts. lac_cuda_csr_long_parts: how many those are, with so many
  * multiprocessors. */
-#define LAC_CUDA_LONG_SHARED (200 * 1024)
 lac_status_t lac_cuda_schedule(int64_t m, int64_t k, const lac_cuda_csr_t *s, void *steps, void *workspace,
                                lac_cuda_stream_t stream);
 int64_t lac_cuda_schedule_bytes(int64_t m, int64_t k, int64_t nnz);

@@ -181,6 +181,7 @@ static void check_workspace(const standin_launch_t *l)
         : !strcmp(name, "event_pair")   ? lac_cuda_event_pair_bytes(m, n, k)
         : !strcmp(name, "schedule")     ? lac_cuda_schedule_scratch(m)
         : !strcmp(name, "csr_long")     ? lac_cuda_csr_long_bytes(m, n, k)
+        : !strcmp(name, "spmm_staged")  ? lac_cuda_spmm_staged_bytes(m, k)
         : !strncmp(name, "csr_ptr", 7)  ? lac_cuda_csr_bytes(m)
         : !strcmp(name, "active_list")  ? lac_cuda_active_bytes(k)
         : !strcmp(name, "slice_grad")   ? lac_cuda_slice_grad_bytes(whole(l, "s.m"), whole(l, "s.count"))
@@ -201,7 +202,8 @@ void standin_check(const standin_launch_t *l)
     if (has(l, "workspace")) check_workspace(l);
     if (has(l, "x.rows")) check_matrix(l, "x");
     if (!strcmp(name, "csr_long")) expect_workspace(l, "steps", 1);
-    if (!strcmp(name, "event_csr") || !strncmp(name, "spmm", 4)) check_csr(l, "s", whole(l, "p.m"));
+    if (!strcmp(name, "event_csr") || !strcmp(name, "spmm_narrow") || !strcmp(name, "spmm_wide"))
+        check_csr(l, "s", whole(l, "p.m"));
     if (!strcmp(name, "event_pair")) check_csr(l, "w", whole(l, "p.k"));
     if (!strcmp(name, "lif_step") && standin_pointer(l, "lif.list")) {
         expect_room(l, "lif.list", 4 * whole(l, "lif.m") * whole(l, "lif.n"));

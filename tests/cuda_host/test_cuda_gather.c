@@ -189,6 +189,11 @@ static void test_wide_costs(void **state)
         lac_sided_t s = sided(4096, 4096, 4096, took[i][0]);
         expect_near(lac_cuda_wide_us(&s, &h200), took[i][1], 0.25);
     }
+    /* so few rows that all columns of a W of 100 MB are read at once: 61 and 93 us, 9 of them for the rows */
+    lac_sided_t far = sided(512, 5000, 5000, 0.005);
+    expect_near(lac_cuda_wide_us(&far, &h200), 61 - 9, 0.1);
+    far = sided(512, 5000, 5000, 0.01);
+    expect_near(lac_cuda_wide_us(&far, &h200), 93 - 9, 0.1);
     lac_sided_t s = sided(4096, 4096, 4096, 0.01);
     lac_machine_t machine = h200;
     machine.cuda_wide_gbps /= 2.0;
@@ -210,10 +215,16 @@ static void test_gather_costs(void **state)
     expect_near(lac_cuda_gather_us(&one, &h200), 2e5 / 4.8e5 + fetched + 0.35 * dram, 1e-9);
     lac_sided_t block = sided(32, 5000, 5000, 0.1);
     double common = 1.0 - pow(0.9, 32.0);
-    fetched = 4.0 * 0.1 * 32 * 5000 * 5120 / ((1.0 + 1.7 * common * common) * 6.6e6),
+    fetched = 4.0 * 0.1 * 32 * 5000 * 5120 / ((1.0 + 1.7 * common * common * 50e6 / (common * 1e8)) * 6.6e6),
     dram = common * 1e8 / 4.566e6;
     double more = fetched > dram ? fetched : dram, less = fetched > dram ? dram : fetched;
     expect_near(lac_cuda_gather_us(&block, &h200), 6.4e5 / 4.8e5 + more + 0.35 * less, 1e-9);
+    /* a W that the last-level cache holds: its rows are found as often as they are shared */
+    lac_sided_t near = sided(32, 1280, 5000, 0.1);
+    fetched = 4.0 * 0.1 * 32 * 5000 * 1280 / ((1.0 + 1.7 * common * common) * 6.6e6),
+    dram = common * 4.0 * 1280 * 5000 / 4.566e6;
+    more = fetched > dram ? fetched : dram, less = fetched > dram ? dram : fetched;
+    expect_near(lac_cuda_gather_us(&near, &h200), 4.0 * 32 * 1280 / 4.8e5 + more + 0.35 * less, 1e-9);
     /* columns cost by the 128; the share of k that is known counts */
     lac_sided_t narrow = sided(10, 1, 5000, 0.1), wide = sided(10, 128, 5000, 0.1);
     assert_true(lac_cuda_gather_us(&wide, &h200) - lac_cuda_gather_us(&narrow, &h200) < 1.0);

@@ -295,6 +295,14 @@ void check_steps(const Case &c, Operands &o)
     check(c, o, "long", [&] { return lac_cuda_csr_long(&o.p, steps.data(), partial.data(), nullptr); });
 }
 
+/* By lists of chunks of k, made in the call. */
+void check_staged(const Case &c, Operands &o)
+{
+    Buffer<uint8_t> work(lac_cuda_spmm_staged_bytes(c.m, c.k));
+    memset(work.data(), 0x5a, work.count);
+    check(c, o, "staged", [&] { return lac_cuda_spmm_staged(&o.p, &o.dense, work.data(), nullptr); });
+}
+
 /* S as bits and packed values. */
 void check_bits(const Case &c, Operands &o)
 {
@@ -329,9 +337,10 @@ void check_rows(const Case &c, Operands &o)
     if (c.w_cols) return;
     const bool aligned = o.p.ldw % 4 == 0 && c.w_offset % 4 == 0;
     if (!aligned && (lac_cuda_spmm_wide(p, &o.csr, nullptr) != LAC_ERR_VALUE ||
-                     lac_cuda_csr_long(p, work, work, nullptr) != LAC_ERR_VALUE))
-        printf("FAIL not refused %s\n", text(c, "wide, long").c_str()), failures++;
-    if (aligned && hopper) check_steps(c, o);
+                     lac_cuda_csr_long(p, work, work, nullptr) != LAC_ERR_VALUE ||
+                     lac_cuda_spmm_staged(p, &o.dense, work, nullptr) != LAC_ERR_VALUE))
+        printf("FAIL not refused %s\n", text(c, "wide, long, staged").c_str()), failures++;
+    if (aligned && hopper) check_steps(c, o), check_staged(c, o);
     if (!aligned || o.p.n % 4) return;
     check(c, o, "wide", [&] { return lac_cuda_spmm_wide(p, &o.either, nullptr); });
 }
@@ -447,6 +456,37 @@ void check_wide_rows()
         std::unique_ptr<Operands> o = make(c);
         check(c, *o, "wide-rows", [&] { return lac_cuda_spmm_wide(&o->p, &o->either, nullptr); });
     }
+}
+
+/* Rows of S of one warp, of several, and of more than one block; a block's columns for four teams of lanes,
+ * two and one; chunks that end with k or behind it; lists that are held, and that are not. */
+void check_chunks()
+{
+    const struct {
+        int64_t m, n, k;
+        double density;
+        int device;
+    } all[] = {{30, 20, 257, 0.02, EMULATED_LEAST_HOPPER},
+               {33, 32, 256, 0.3, EMULATED_LEAST_HOPPER},
+               {70, 64, 700, 0.01, EMULATED_LEAST_HOPPER},
+               {129, 96, 513, 0.03, EMULATED_LEAST_HOPPER},
+               {256, 91, 255, 0.05, EMULATED_LEAST_HOPPER},
+               {257, 60, 900, 0.02, EMULATED_SMALL_HOPPER},
+               {300, 160, 600, 0.1, EMULATED_SMALL_HOPPER},
+               {31, 63, 3000, 0.004, EMULATED_SMALL_HOPPER},
+               {64, 300, 1100, 1.0, EMULATED_SMALL_HOPPER},
+               {40, 600, 270, 0.03, EMULATED_H200},
+               {40, 40, 1, 0.5, EMULATED_H200}};
+    unsigned seed = 900;
+    for (const auto &x : all)
+        for (int way = 0; way < 3; way++) {
+            Case c = plain_case(x.m, x.n, x.k, x.density, seed++);
+            c.device = x.device, c.beta = way ? 0.5f : 0.0f, c.u8 = way == 1, c.out_transposed = way == 2;
+            c.s_kmajor = way == 2, c.w_padded = x.n % 4 != 0; /* to whole pieces of 16 bytes */
+            emulated_device = c.device;
+            const std::unique_ptr<Operands> o = make(c);
+            check_staged(c, *o);
+        }
 }
 
 /* W as CSR, with all its entries. */
@@ -578,7 +618,7 @@ int main(int argc, char **argv)
     }
     check_alignment();
     check_few_rows(first);
-    if (!quick) check_uneven_slots(), check_wide_rows(), check_long_sums();
+    if (!quick) check_uneven_slots(), check_wide_rows(), check_chunks(), check_long_sums();
     printf("test_emulated_events: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;
 }

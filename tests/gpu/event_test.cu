@@ -215,6 +215,20 @@ template <typename T> void check_long(const Case &c, Operands<T> &o, const lac_c
     cudaFree(steps), cudaFree(scratch), cudaFree(partial);
 }
 
+/* By lists of chunks of k, made in the call. */
+template <typename T> void check_staged(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s)
+{
+    int major = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+    if (major < 9 || c.cols || o.p.ldw % 4) return;
+    void *work;
+    const size_t bytes = (size_t)lac_cuda_spmm_staged_bytes(c.m, c.k);
+    CUDA_CHECK(cudaMalloc(&work, bytes));
+    CUDA_CHECK(cudaMemsetAsync(work, 0x5a, bytes, stream));
+    check(c, o, "staged", [&](cudaStream_t q) { return lac_cuda_spmm_staged(&o.p, &s, work, q); });
+    cudaFree(work);
+}
+
 /* The nonzeros of k rows of n floats as CSR, on the device. */
 struct SparseW {
     int64_t *ptr;
@@ -352,6 +366,7 @@ template <typename T> void run_case(const Case &c)
     check(c, o, "csr-apart",
           [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &apart.csr, nullptr, q); });
     for (const lac_cuda_csr_t *rows : {&csr, &apart.csr}) check_wide(c, o, *rows), check_long(c, o, *rows);
+    check_staged(c, o, s);
     if (c.cols) check_columns(c, o, s);
     check_sparse(c, o, s, csr);
     release(o);
@@ -397,6 +412,7 @@ int main(int argc, char **argv)
     /* More rows than a tile of the product of long sides has, and more k than are put into order at a time.
      */
     run_case<float>({700, 520, 5003, 0.02, false, false, false, false, false, true, true, -0.75f, 0.5f, 6});
+    run_case<uint8_t>({300, 8001, 1200, 0.03, true, false, false, false, true, false, true, 1.0f, 0.5f, 7});
     printf("event_test: %d checks, %d failures\n", checks, failures);
     return failures != 0;
 }

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The csr route on a device: S by rows times W, for rows too many for the event route and for sparse weights.
 
- Four kernels: a warp or more per row where W is short; where it is long, gathered slices of W, wide ones for
- many rows of few nonzeros, or steps that share what is read of W between rows. These want W's rows, so a long
- W by columns is transposed first. The rows of an operand that may change are built in the workspace, in every
- call. */
+ Five kernels: a warp or more per row where W is short; where it is long, gathered slices of W, wide ones for
+ many rows of few nonzeros, or what shares between rows what is read of W: steps, and lists of an operand that
+ may change. These want W's rows, so a long W by columns is transposed first. The rows or lists of an operand
+ that may change are built in the workspace, in every call. */
 #include "cuda/formats/dense_view.h"
 #include "routes.h"
 #include "gather.h"
@@ -16,6 +16,7 @@
 #include <math.h>
 
 #define NEAR_BYTES 262144.0 /* that a multiprocessor's first-level cache holds */
+#define ONCE_MAX   3e8      /* elements of S whose steps or lists are made in the workspace */
 
 /* How W comes to the kernel. */
 typedef enum w_source {
@@ -27,6 +28,7 @@ typedef enum w_source {
 typedef enum kernel {
     SHARED_ROWS, /* W is so short that a row's nonzeros are shared out */
     GATHERED,
+    STAGED,
     STEPPED
 } kernel_t;
 
@@ -70,8 +72,12 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
     double m = (double)s->m, k = (double)s->k;
     how.wide = machine && s->n % 4 == 0 &&
                lac_cuda_wide_wins(m, (double)s->n, k, s->s->density * m * k, s->ocs != 1, machine);
-    if (stepped && (!machine || lac_cuda_schedule_us(s, once, machine) < gathered_us(s, how.wide, machine)))
-        how.kernel = STEPPED;
+    double best = machine ? gathered_us(s, how.wide, machine) : INFINITY;
+    double staged = !once || !lac_cuda_staged_serves(s) ? INFINITY
+                    : machine                           ? lac_cuda_staged_us(s, machine)
+                                                        : 0.0;
+    if (staged < best) how.kernel = STAGED, best = staged;
+    if (stepped && (!machine || lac_cuda_schedule_us(s, once, machine) < best)) how.kernel = STEPPED;
     return how;
 }
 
@@ -91,6 +97,13 @@ static size_t schedule_bytes(const lac_sided_t *s, how_t how)
 static size_t partial_bytes(const lac_sided_t *s, how_t how)
 {
     return how.kernel == STEPPED ? lac_cuda_piece((size_t)lac_cuda_csr_long_bytes(s->m, s->n, s->k)) : 0;
+}
+
+/* Of rows that are built, or lists. */
+static size_t built_bytes(const lac_sided_t *s, how_t how)
+{
+    return how.kernel == STAGED ? lac_cuda_piece((size_t)lac_cuda_spmm_staged_bytes(s->m, s->k))
+                                : lac_cuda_rows_bytes(s, false);
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -125,6 +138,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double product =
         how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_w_layout(p, &s) == LAC_W_COLS, machine)
         : how.kernel == STEPPED   ? lac_cuda_schedule_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
+        : how.kernel == STAGED    ? lac_cuda_staged_us(&s, machine)
                                   : gathered_us(&s, how.wide, machine);
     return machine->cuda_launch_us + lac_cuda_rows_us(&s, false, machine) + transposed + product;
 }
@@ -137,7 +151,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     size_t kept =
         how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORMAT ? lac_cuda_schedule_kept(&s) : 0;
     return copy + kept + transposed_bytes(&s, how) + schedule_bytes(&s, how) + partial_bytes(&s, how) +
-           lac_cuda_rows_bytes(&s, false) + lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s));
+           built_bytes(&s, how) + lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s));
 }
 
 /* What the call wants of metadata; *declined where it is not there and cannot be made now. */
@@ -190,7 +204,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     const void *steps = NULL;
     lac_cuda_csr_t csr;
     char *memory;
-    if (how.kernel == STEPPED && !exec->takes_schedule) how.kernel = GATHERED;
+    if ((how.kernel == STEPPED || how.kernel == STAGED) && !exec->takes_schedule) how.kernel = GATHERED;
     product.w_dt = product.out_dt = p->dt;
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
@@ -201,21 +215,51 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     size_t transposed = transposed_bytes(&s, how), stepped = schedule_bytes(&s, how),
            partial = partial_bytes(&s, how);
     size_t rows_at = transposed + stepped + partial;
-    if (!status) status = lac_cuda_work(exec, rows_at + lac_cuda_rows_bytes(&s, false), (void **)&memory);
+    if (!status) status = lac_cuda_work(exec, rows_at + built_bytes(&s, how), (void **)&memory);
     if (status || exec->preparing) return status;
     if (rows)
         csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count, false};
-    else
+    else if (how.kernel != STAGED)
         status = lac_cuda_rows_build(exec, &s, false, memory + rows_at, &csr);
     if (!status && stepped) status = lac_cuda_schedule_once(exec, &s, &csr, memory + transposed, &steps);
     if (!status) status = lay_out_w(exec, p, &s, how, copy, memory, &product);
     if (status) return status;
+    if (how.kernel == STAGED) {
+        lac_cuda_dense_t dense = {s.s->dt, s.s->buf, s.srs, s.scs, s.s->density};
+        return lac_cuda_launched(lac_cuda_spmm_staged(&product, &dense, memory + rows_at, exec->stream),
+                                 "csr");
+    }
     return lac_cuda_launched(multiply(exec, how, &product, &csr, steps, memory + transposed + stepped),
                              "csr");
 }
 
 const lac_route_t lac_cuda_route_csr[] =
     LAC_ROUTE_SIDES(csr, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, 0);
+
+/* Where lists of an operand that may change serve, and what they cost. */
+
+#define STAGED_ROWS  30.0    /* of S: of fewer, so many warps of a block have nothing to do */
+#define STAGED_CLOCK 1900.0  /* cycles a us; H200, 2026-11-29                               */
+#define STAGED_US    5.0     /* from the launch on, and behind the last chunk               */
+#define STAGED_SHARE 0.85    /* of memory's rate, of W                                      */
+#define CHUNKS_MAX   65535.0 /* of 256 k                                                   */
+
+bool lac_cuda_staged_serves(const lac_sided_t *s)
+{
+    double m = (double)s->m, k = (double)s->k;
+    bool types = (s->s->dt == LAC_F32 || s->s->dt == LAC_U8) && s->w->dt == LAC_F32;
+    return types && m >= STAGED_ROWS && m * k < ONCE_MAX && k / 256.0 < CHUNKS_MAX;
+}
+
+double lac_cuda_staged_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    double processors = machine->cuda_processors;
+    lac_cuda_staged_shape_t shape =
+        lac_cuda_spmm_staged_shape(s->m, s->n, s->k, s->s->density, (int)processors);
+    double chunks = ceil((double)shape.blocks / processors) * (double)shape.chunks;
+    double w = 4.0 * (double)s->k * (double)s->n / (STAGED_SHARE * machine->cuda_dram_gbps * 1e3);
+    return STAGED_US + fmax(chunks * shape.cycles / STAGED_CLOCK, w);
+}
 
 /* When steps pay, what they cost, and the keeping of them. */
 
@@ -230,7 +274,6 @@ const lac_route_t lac_cuda_route_csr[] =
 #define MADE_NS      0.024 /* each entry                                                 */
 #define OUT_SHARE    0.45  /* of the memory's rate: C, where k is so short that writing it is all */
 #define PART         64.0  /* elements of S for which there is a byte even if they are empty */
-#define ONCE_MAX     3e8   /* elements of S whose steps are made in the workspace        */
 #define INDEX_MAX    2e9
 
 static lac_format_t format_of(const lac_sided_t *s)

@@ -29,6 +29,11 @@ double lac_cuda_rows_us(const lac_sided_t *s, bool packed, const lac_machine_t *
 lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, bool packed, char *memory,
                                  lac_cuda_csr_t *csr);
 
+/* True where the product by lists of an S that may change is possible; the microseconds of it, without what
+ * reading S takes. Pure. */
+bool lac_cuda_staged_serves(const lac_sided_t *s);
+double lac_cuda_staged_us(const lac_sided_t *s, const lac_machine_t *machine);
+
 /* Steps: the rows of S made ready for the product with both sides long. Where the rows are metadata, so are
  * they. */
 

@@ -9,11 +9,13 @@
 #define ALONE    10.0  /* rows of a block up to which none finds another's */
 #define TOGETHER 32.0  /* rows of a full block                             */
 #define SHARED   1.7   /* what such a block finds in its first-level cache, over what it fetches */
+#define FARTHER  50e6  /* bytes of W beyond which it finds less: they come from memory, at other times */
 
 #define WIDE       512.0 /* columns of a warp                              */
 #define WIDE_ROW   64.0  /* nonzeros of a row, beyond which warps share it */
 #define WIDE_WARPS 32.0  /* that a multiprocessor holds                    */
 #define WIDE_ROWS  128.0 /* of S, below which it was not tried             */
+#define AT_ONCE    1.5   /* times as many warps: most of them still run at once */
 #define ACROSS                                                                                               \
     0.16 /* of the rate of its output, where that lies across the rows: 4 bytes a sector; H200, 2026-11-23   \
           */
@@ -53,13 +55,14 @@ static gathered_t gathered_of(const lac_sided_t *s)
 /* Each slice that any row of S needs comes from memory once, and to the multiprocessors for every event, but
  * for those that rows of one block share; the two overlap for the most part. Each 128 columns of a row of the
  * output are a warp's, whose start and end count however few its events are. Within a quarter for 10 to 4096
- * rows at 0.1 to 25 % (H200, 2026-11-21). */
+ * rows at 0.1 to 25 % (H200, 2026-11-21), where W is longer than the last-level cache since 2026-11-29. */
 static double gather_us(gathered_t g, const lac_machine_t *machine)
 {
-    double dram = g.active * g.size * g.k * g.n / (machine->cuda_dram_gbps * 1e3);
+    double w = g.active * g.size * g.k * g.n, dram = w / (machine->cuda_dram_gbps * 1e3);
     double rows = g.m < TOGETHER ? g.m : TOGETHER,
            beside = rows > ALONE ? (rows - ALONE) / (TOGETHER - ALONE) : 0.0;
-    double common = lac_active_fraction(g.density, rows), found = 1.0 + SHARED * beside * common * common;
+    double common = lac_active_fraction(g.density, rows);
+    double found = 1.0 + SHARED * beside * common * common * (w > FARTHER ? FARTHER / w : 1.0);
     double fetched =
         g.size * g.density * g.m * g.k * ceil(g.n / TILE) * TILE / (found * machine->cuda_gather_gbps * 1e3);
     double out = (g.size > 4.0 ? g.size : 4.0) * g.m * g.n / (machine->cuda_gather_out_gbps * 1e3);
@@ -67,14 +70,18 @@ static double gather_us(gathered_t g, const lac_machine_t *machine)
 }
 
 /* 4096^3 at 0.05 / 0.1 / 0.2 / 0.5 / 1 %: 41, 49, 72, 159, 309 us (H200, 2026-11-22). Where warps are few,
- * not all that could be in flight is. */
+ * not all that could be in flight is. 512 x 5000 x 5000 at 0.5 / 1 %: 61, 93 us, some 9
+ * of them for making the rows (2026-11-29). */
 static double wide_us(gathered_t g, const lac_machine_t *machine)
 {
-    double dram = g.active * 4.0 * g.k * g.n / (machine->cuda_dram_gbps * 1e3);
+    double w = g.active * 4.0 * g.k * g.n, dram = w / (machine->cuda_dram_gbps * 1e3);
     double slices = ceil(g.n / WIDE), idle = WIDE_WARPS * machine->cuda_processors / (g.m * slices);
+    bool at_once =
+        AT_ONCE * idle >= 1.0; /* all columns of W are read: what cache holds of it does not help */
     double fetched = 4.0 * g.density * g.m * g.k * slices * WIDE / (machine->cuda_wide_gbps * 1e3) *
                      (idle > 1.0 ? idle : 1.0);
     double out = 4.0 * g.m * g.n / (machine->cuda_wide_out_gbps * (g.across ? ACROSS : 1.0) * 1e3);
+    if (at_once && w > FARTHER) return out + dram + fetched;
     return out + (dram > fetched ? dram : fetched);
 }
 

@@ -16,6 +16,7 @@
 #define DEPTH_MIN   16                   /* of k, where it is cut, and */
 #define DEPTH_MAX   ((lac_dim_t)1 << 18) /* as for tiles: what tensor cores sum at the contract's accuracy */
 #define START_US    4.0                  /* until the first step is there, and behind the last one */
+#define PACK_BYTES  10.0                 /* an element of S is read, and its splits are written */
 #define STEP_US     0.55                 /* a step of a block that waits for nobody */
 #define DRAM_SHARE  0.83                 /* of the rate of memory that W comes at; H200, 2026-11-23 */
 #define OFF_SHARE   0.6                  /* ... of that, where W's rows begin off 16 bytes; 2026-11-27 */
@@ -207,10 +208,11 @@ double lac_cuda_stream_us(const lac_problem_t *p, bool gated, const lac_machine_
            step = fmax(fmax(dram + cache, products), STEP_US);
     if (cut.kernel == LAC_CUDA_STREAM_CLUSTER)
         return machine->cuda_launch_us + CLUSTER_US + fmax(step, SPLIT_US) * (double)cut.steps;
+    double packed = PACK_BYTES * (double)product.m * (double)product.k / (machine->cuda_dram_gbps * 1e3);
     double began = machine->cuda_launch_us + machine->cuda_pdl_us + START_US,
            stepped = step * (double)cut.steps;
     if (cut.sums_bytes == 0) return began + stepped + write_us(p) * (double)cut.items;
-    return began + machine->cuda_pdl_us + stepped +
+    return began + machine->cuda_pdl_us + packed + stepped +
            2.0 * (double)cut.sums_bytes / (machine->cuda_l2_gbps * 1e3);
 }
 

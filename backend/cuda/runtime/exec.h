@@ -55,7 +55,7 @@ struct lac_exec {
     uint64_t born; /* the driver's number of the device's context; 0: not known */
     char name[256];
     int major, minor;
-    bool takes_schedule; /* has what lac_cuda_csr_long needs */
+    bool takes_schedule; /* has what lac_cuda_csr_long and lac_cuda_spmm_staged need */
 
     char *work; /* the workspace of the run in progress */
     size_t work_bytes;
