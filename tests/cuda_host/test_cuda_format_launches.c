@@ -159,7 +159,8 @@ static void test_csr_parts(void **state)
 }
 
 /* An operand that may change has lists, made in the call, where these are predicted to win; they lie behind a
- * W that is transposed. Rows are built where W's do not begin on 16 bytes or S has few; frozen ones are kept. */
+ * W that is transposed. Rows are built where W's do not begin on 16 bytes, where there are few, and where
+ * they have many nonzeros; frozen ones are kept. */
 static void test_csr_lists(void **state)
 {
     (void)state;
@@ -181,6 +182,9 @@ static void test_csr_lists(void **state)
     cuda_host_count(ctx, &few, 4350);
     cuda_host_launch(ctx, "csr", &few, &b, &cf, "lac_cuda_event_csr");
     cuda_host_launch(ctx, "csr", &a, &odd, &co, "lac_cuda_event_csr");
+    lac_obj_t denser = cuda_host_rows(ctx, 100, k), cd = cuda_host_rows(ctx, 100, n);
+    cuda_host_count(ctx, &denser, 10 * k);
+    cuda_host_launch(ctx, "csr", &denser, &b, &cd, "lac_cuda_event_csr");
     cuda_host_freeze(ctx, &a, 13500);
     cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_event_csr");
 }
