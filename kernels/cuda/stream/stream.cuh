@@ -251,8 +251,8 @@ inline bool takes_cluster(Shape &shape, const lac_cuda_product_t *p, const lac_c
         if (s.parts == 1) return false;
     s.parts = min(s.parts, s.steps);
     s.blocks = s.tiles * s.parts;
-    const double less = (shape.rows < kManyRows ? kFewerRows : 1.0) *
-                        (shape.groups == kMoreGroups ? kLongerStep : 1.0);
+    const double less =
+        (shape.rows < kManyRows ? kFewerRows : 1.0) * (shape.groups == kMoreGroups ? kLongerStep : 1.0);
     const bool takes = (double)ceil_div(s.steps, s.parts) + kAround + kMeet * s.parts <
                        less * steps_of(shape, shape.parts, sms) + kLaunches;
     if (takes) shape = s;
