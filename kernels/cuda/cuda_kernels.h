@@ -225,7 +225,6 @@ lac_status_t lac_cuda_spmm_wide(const lac_cuda_product_t *p, const lac_cuda_csr_
 typedef struct lac_cuda_staged_shape {
     int64_t blocks; /* of the product                                    */
     int64_t chunks; /* of 256 k, which a block takes one after the other */
-    int64_t groups; /* of rows of S: as many times W comes               */
     double cycles;  /* that a block takes for a chunk                    */
 } lac_cuda_staged_shape_t;
 lac_cuda_staged_shape_t lac_cuda_spmm_staged_shape(int64_t m, int64_t n, int64_t k, double density,

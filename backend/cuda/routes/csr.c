@@ -238,19 +238,17 @@ const lac_route_t lac_cuda_route_csr[] =
 
 /* Where lists of an operand that may change serve, and what they cost. */
 
-#define STAGED_ROWS  30.0    /* of S: of fewer, so many warps of a block have nothing to do */
-#define STAGED_CLOCK 1900.0  /* cycles a us; H200, 2026-11-29                               */
-#define STAGED_US    5.0     /* from the launch on, and behind the last chunk               */
-#define STAGED_SHARE 0.85    /* of memory's rate, of W                                      */
-#define STAGED_MOST  0.085   /* nonzeros: of more, a list has often more than lie ready     */
-#define CHUNKS_MAX   65535.0 /* of 256 k                                                   */
+#define STAGED_ROWS  30.0   /* of S: of fewer, so many warps of a block have nothing to do */
+#define STAGED_CLOCK 1900.0 /* cycles a us; H200, 2026-11-29                               */
+#define STAGED_US    5.0    /* from the launch on, and behind the last chunk               */
+#define STAGED_SHARE 0.85   /* of memory's rate, of W                                      */
+#define STAGED_MOST  0.085  /* nonzeros: of more, a list has often more than lie ready     */
 
 bool lac_cuda_staged_serves(const lac_sided_t *s)
 {
     double m = (double)s->m, k = (double)s->k;
     bool types = (s->s->dt == LAC_F32 || s->s->dt == LAC_U8) && s->w->dt == LAC_F32;
-    return types && m >= STAGED_ROWS && s->s->density <= STAGED_MOST && m * k < ONCE_MAX &&
-           k / 256.0 < CHUNKS_MAX;
+    return types && m >= STAGED_ROWS && s->s->density <= STAGED_MOST && m * k < ONCE_MAX;
 }
 
 double lac_cuda_staged_us(const lac_sided_t *s, const lac_machine_t *machine)

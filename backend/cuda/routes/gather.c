@@ -55,7 +55,8 @@ static gathered_t gathered_of(const lac_sided_t *s)
 /* Each slice that any row of S needs comes from memory once, and to the multiprocessors for every event, but
  * for those that rows of one block share; the two overlap for the most part. Each 128 columns of a row of the
  * output are a warp's, whose start and end count however few its events are. Within a quarter for 10 to 4096
- * rows at 0.1 to 25 % (H200, 2026-11-21), where W is longer than the last-level cache since 2026-11-29. */
+ * rows at 0.1 to 25 % (H200, 2026-11-21); of a W that is longer than the last-level cache it may take more,
+ * 32 x 4096 x 4096 at 10 % 1.7 times as long (2026-11-29). */
 static double gather_us(gathered_t g, const lac_machine_t *machine)
 {
     double w = g.active * g.size * g.k * g.n, dram = w / (machine->cuda_dram_gbps * 1e3);

@@ -150,8 +150,12 @@ __device__ inline FourSums sum_chunk(const Stage &s, unsigned first, int count, 
  *           waits until all have done with a stage, and has the copy engine fill it anew.
  * Layout    W by rows that begin on 16 bytes; out with any strides.
  * Bytes     W once for each 256 rows of S; from shared memory 16 for each event and lane, and 8 for each
- * event. Order     a team's events of a chunk, ascending; the chunks, ascending; then the teams by a tree: no
- * atomics. Limit     see docs/dev/experiments/csr.md: W's way into shared memory, then the accesses there. */
+ *           event.
+ * Order     a team's events of a chunk, ascending; the chunks, ascending; then the teams by a tree: no
+ *           atomics.
+ * Limit     90 x 5000 x 6000 at 3 %, 512 x 5000 x 5000 at 1 %: 42, 66 us with the lists. W's way into shared
+ *           memory, then the accesses there, 128 bytes a cycle; of two or three events in a list, the
+ *           instructions around them (H200, 2026-11-29). */
 template <int kTeams, int kRows>
 __global__ __launch_bounds__(kWarps *kWarp, 1) void spmm_staged(const __grid_constant__ StagedArgs a)
 {
@@ -258,8 +262,8 @@ int teams_of(int width)
 
 /* What a block takes for a chunk whose lists have `events` on average, in cycles: one for each 128 bytes that
  * are read of shared memory, and nine for each row; or until its columns of W are there, which come at
- * bytes_of_cycle from the last-level cache to each of 132 multiprocessors. Fitted to some twenty products of
- * 90 to 2048 rows at 1 to 10 % (H200, 2026-11-29). */
+ * bytes_of_cycle from the last-level cache to each of 132 multiprocessors. Fitted to a dozen products of 90
+ * to 2048 rows at 1 to 10 % (H200, 2026-11-29). */
 double cycles_of(int width, int rows, double events)
 {
     const int teams = teams_of(width), of_w = teams == 1 ? (int)ceil_div(width, kWarp) : 4;
@@ -267,14 +271,24 @@ double cycles_of(int width, int rows, double events)
     return max(rows * (turns * (of_w + 1) + 9), kChunk * width * 4 / bytes_of_cycle);
 }
 
+/* Blocks one below the other, and rows of each, whose counts are whole pieces of 16 bytes. */
+int64_t groups_of(int64_t m)
+{
+    return max<int64_t>(1, ceil_div(m, kWarps * kMostRows));
+}
+int64_t rows_of(int64_t m)
+{
+    return round_up(ceil_div(m, groups_of(m)), 4);
+}
+
 Cut cut_of(int64_t m, int64_t n, int64_t k, double density, int sms)
 {
     const double events = density * kChunk;
     Cut c = {};
     c.chunks = (int)ceil_div(k, kChunk);
-    c.groups = (int)ceil_div(m, kWarps * kMostRows);
-    c.each = (int)ceil_div(ceil_div(m, c.groups), kWarps);
-    c.rows = (int)round_up(ceil_div(m, c.groups), 4); /* their counts are whole pieces of 16 bytes */
+    c.groups = (int)groups_of(m);
+    c.rows = (int)rows_of(m);
+    c.each = (int)ceil_div(c.rows, kWarps);
     double best = 0;
     for (int width = kLeastWidth; width <= kMostWidth; width += kWidths) {
         const double cycles = cycles_of(width, c.rows, events),
@@ -291,24 +305,16 @@ Cut cut_of(int64_t m, int64_t n, int64_t k, double density, int sms)
     }
 }
 
-/* Rows of S in all blocks, those beyond its last among them. */
-int64_t rows_of(int64_t m)
+/* Where the lists of S lie in a workspace, bytes from its beginning; room for as many held as ever. */
+struct Places {
+    int64_t all, count, end;
+};
+Places places_of(int64_t m, int64_t k)
 {
-    const int64_t groups = ceil_div(m, kWarps * kMostRows);
-    return groups * round_up(ceil_div(m, max<int64_t>(groups, 1)), 4);
-}
-
-int64_t held_bytes(int64_t rows, int64_t chunks)
-{
-    return round_up(rows * chunks * kMostHeld * kEventBytes, 256);
-}
-
-Lists lists_in(void *workspace, int64_t m, const Cut &c)
-{
-    const int64_t rows = rows_of(m);
-    char *const at = (char *)workspace, *const all = at + held_bytes(rows, c.chunks);
-    return {(Event *)at, (Event *)all, (int *)(all + m * c.chunks * kChunk * kEventBytes),
-            c.chunks,    (int)rows,    c.held};
+    const int64_t chunks = ceil_div(k, kChunk), rows = groups_of(m) * rows_of(m),
+                  all = round_up(rows * chunks * kMostHeld * kEventBytes, 256),
+                  count = all + m * chunks * kChunk * kEventBytes;
+    return {all, count, count + round_up(4 * rows * chunks, 256)};
 }
 
 template <int kTeams> lac_status_t multiply(const StagedArgs &a, const Launch &l)
@@ -327,14 +333,13 @@ extern "C" lac_cuda_staged_shape_t lac_cuda_spmm_staged_shape(int64_t m, int64_t
 {
     using namespace lacuna;
     const Cut c = cut_of(m, n, k, density, processors);
-    return {(int64_t)c.tiles * c.groups, c.chunks, c.groups, c.cycles};
+    return {(int64_t)c.tiles * c.groups, c.chunks, c.cycles};
 }
 
 extern "C" int64_t lac_cuda_spmm_staged_bytes(int64_t m, int64_t k)
 {
     using namespace lacuna;
-    const int64_t chunks = ceil_div(k, kChunk), rows = rows_of(m);
-    return held_bytes(rows, chunks) + m * chunks * kChunk * kEventBytes + round_up(4 * rows * chunks, 256);
+    return places_of(m, k).end;
 }
 
 extern "C" lac_status_t lac_cuda_spmm_staged(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
@@ -346,7 +351,10 @@ extern "C" lac_status_t lac_cuda_spmm_staged(const lac_cuda_product_t *p, const 
     if (p->order != LAC_CUDA_ROWS || p->ldw % 4 || !aligned(p->w, 16)) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const Cut c = cut_of(p->m, p->n, p->k, s->density, current_device().sms);
-    const Lists lists = lists_in(workspace, p->m, c);
+    const Places at = places_of(p->m, p->k);
+    char *const memory = (char *)workspace;
+    const Lists lists = {(Event *)memory, (Event *)(memory + at.all), (int *)(memory + at.count),
+                         c.chunks,        c.groups * c.rows,          c.held};
     StagedArgs a = {make_gemm_args(p), lists, c.width, c.tiles, c.rows, c.each, c.stages, {}};
     if (c.chunks > kMostAlongY || !fits((int64_t)c.tiles * c.groups)) return LAC_ERR_EXTENT;
     if (!make_tensor_map(&a.w, (const float *)p->w, p->k, p->n, p->ldw, kChunk, c.width))
